@@ -1,0 +1,54 @@
+# `make run` and `make test` set up all they need; nothing has to be installed by hand but Python 3.11+.
+PYTHON ?= python3
+BIN := .venv/bin
+BOOK := examples/robotics-book
+LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help setup run test check eval bench lock clean
+
+help:  ## Say what can be made
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: .venv/run  ## Make .venv with what Citewell needs to run
+
+run: .venv/run  ## Ingest the example book and serve the chat page
+	$(BIN)/citewell ingest $(BOOK)
+	CITEWELL_LOG_FORMAT=text $(BIN)/citewell serve
+
+test: check  ## Run every check and the whole test suite
+	$(BIN)/pytest
+
+check: .venv/dev  ## Lint, type-check and check the layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+eval: .venv/run  ## Ask the example book's golden questions and print the scores
+	$(BIN)/citewell ingest $(BOOK)
+	$(BIN)/citewell eval $(BOOK)/golden.jsonl
+
+bench: .venv/dev  ## Measure ingest throughput and query latency
+	$(BIN)/python benchmarks/speed.py $(BOOK)
+
+lock: .venv/bin/python  ## Pin every dependency by version and hash, naming no registry
+	$(BIN)/pip install -q uv
+	$(BIN)/$(LOCK) --extra build pyproject.toml -o requirements.lock
+	$(BIN)/$(LOCK) --extra dev pyproject.toml -o requirements-dev.lock
+
+clean:  ## Remove what was made
+	rm -rf .venv .citewell .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("Citewell needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+
+.venv/run: requirements.lock pyproject.toml | .venv/bin/python
+	$(BIN)/pip install -q --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/dev: requirements-dev.lock .venv/run
+	$(BIN)/pip install -q --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,125 @@
+"""Generations of an index on disk: immutable folders, and a file that names the one in use.
+
+    index/7/           a published generation; never written again
+    index/8.partial/   one that is being built; swept at the next start
+    index/CURRENT      "7", replaced atomically
+    index/7.lock       held by the process that has generation 7 open
+
+Knows folders, renames and locks; nothing of what lies inside a generation.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+
+class Generations:
+    """The folder `index/`. Only the holder of the writer's lock may call what changes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._current = folder / "CURRENT"
+
+    def published(self) -> int | None:
+        """The generation in use, if its folder is there."""
+        try:
+            number = int(self._current.read_text(encoding="ascii"))
+        except (FileNotFoundError, ValueError):
+            return None
+        return number if self.path(number).is_dir() else None
+
+    def path(self, number: int) -> Path:
+        return self.folder / str(number)
+
+    def partial(self) -> tuple[int, Path]:
+        """A number never used here, and an empty place to build that generation in."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        number = max([*self._numbers(), self._last_published()], default=0) + 1
+        building = self.folder / f"{number}.partial"
+        shutil.rmtree(building, ignore_errors=True)
+        return number, building
+
+    def finish(self, number: int, building: Path) -> None:
+        """A built generation gets its name, on disk before this returns."""
+        for file in building.rglob("*"):
+            if file.is_file():
+                _sync(file)
+        building.rename(self.path(number))
+        _sync(self.folder)
+
+    def publish(self, number: int) -> None:
+        if self.published() == number:
+            return
+        draft = self.folder / "CURRENT.new"
+        draft.write_text(f"{number}\n", encoding="ascii")
+        _sync(draft)
+        draft.replace(self._current)
+        _sync(self.folder)
+
+    def sweep(self) -> None:
+        """Remove what no reader uses and no writer will finish."""
+        current = self.published()
+        for partial in self.folder.glob("*.partial"):
+            shutil.rmtree(partial, ignore_errors=True)
+        for number in list(self._numbers()):
+            if number != current and (lock := self.lock(number)):
+                shutil.rmtree(self.path(number), ignore_errors=True)
+                (self.folder / f"{number}.lock").unlink(missing_ok=True)
+                lock.close()
+
+    def lock(self, number: int) -> IO[bytes] | None:
+        """The right to open a generation, until closed; None while another process has it."""
+        handle = (self.folder / f"{number}.lock").open("ab")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            handle.close()
+            return None
+        return handle
+
+    def _numbers(self) -> Iterator[int]:
+        for entry in self.folder.iterdir() if self.folder.is_dir() else ():
+            if entry.name.isdecimal() and entry.is_dir():
+                yield int(entry.name)
+
+    def _last_published(self) -> int:
+        with suppress(FileNotFoundError, ValueError):
+            return int(self._current.read_text(encoding="ascii"))
+        return 0
+
+
+def copy_sparse(source: Path, target: Path) -> None:
+    """Copy a folder without filling its files' holes: the engine reserves far more than it uses."""
+    shutil.copytree(source, target, copy_function=_copy_file)
+
+
+def _copy_file(source: str, target: str) -> str:
+    with Path(source).open("rb") as reader, Path(target).open("wb") as writer:
+        size = os.fstat(reader.fileno()).st_size
+        position = 0
+        while position < size:
+            try:
+                start = os.lseek(reader.fileno(), position, os.SEEK_DATA)
+            except OSError:  # nothing but a hole from here on
+                break
+            position = os.lseek(reader.fileno(), start, os.SEEK_HOLE)
+            reader.seek(start)
+            writer.seek(start)
+            remaining = position - start
+            while remaining and (block := reader.read(min(remaining, 1 << 20))):
+                writer.write(block)
+                remaining -= len(block)
+        writer.truncate(size)
+    return target
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

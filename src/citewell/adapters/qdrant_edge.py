@@ -1,0 +1,297 @@
+"""The index on Qdrant Edge: dense windows and BM25 in one embedded shard, one folder per generation.
+
+A chunk is one point: its windows are a multivector (found by the best of them), its words a sparse
+vector weighted by BM25. The engine holds the GIL, tolerates one owner per folder and does not roll a
+failed batch back; so readers open immutable generations only, under a lock, and writers build elsewhere.
+"""
+
+import asyncio
+import json
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import IO, Any, cast
+from uuid import UUID, uuid5
+
+import numpy as np
+from qdrant_edge import (
+    Bm25,
+    Bm25Config,
+    CountRequest,
+    Distance,
+    EdgeConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    FieldCondition,
+    Filter,
+    Fusion,
+    KeywordIndexParams,
+    MatchAny,
+    MatchText,
+    MatchValue,
+    Modifier,
+    MultiVectorComparator,
+    MultiVectorConfig,
+    Point,
+    Prefetch,
+    Query,
+    QueryRequest,
+    SnowballLanguage,
+    SnowballParams,
+    TextIndexParams,
+    UpdateOperation,
+)
+
+from citewell.adapters.generations import Generations, copy_sparse
+from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
+from citewell.models import Chunk, Passage, Vector
+from citewell.ports import Change, Entry
+
+_DENSE, _WORDS = "dense", "bm25"
+_CANDIDATES = 50  # from each half, before fusion
+_RRF_K = 60
+_FORMAT = 1
+_UPSERT = 256  # points per engine call
+
+
+class QdrantEdgeIndex:
+    """Reads the published generation and follows to the next one between two queries."""
+
+    def __init__(self, folder: Path, *, model: str, dimensions: int) -> None:
+        self._generations = Generations(folder)
+        self._model = model
+        self._dimensions = dimensions
+        self._bm25 = _bm25()
+        self._opened: _Opened | None = None
+        self._using = Lock()
+
+    async def search(self, project: UUID, *, vector: Vector, words: str, limit: int) -> tuple[Passage, ...]:
+        return await asyncio.to_thread(self._search, project, vector, words, limit)
+
+    async def frequencies(self, project: UUID, words: Sequence[str]) -> tuple[int, list[int]]:
+        return await asyncio.to_thread(self._frequencies, project, words)
+
+    async def close(self) -> None:
+        with self._using:
+            self._close()
+
+    def _search(self, project: UUID, vector: Vector, words: str, limit: int) -> tuple[Passage, ...]:
+        request = QueryRequest(
+            limit=limit,
+            filter=Filter(must=[_owned_by(project)]),
+            query=cast("Fusion", Fusion.Rrf(k=_RRF_K)),  # the stub hides that it is one
+            prefetches=[
+                Prefetch(limit=_CANDIDATES, query=Query.Nearest(cast("list[float]", vector), using=_DENSE)),
+                Prefetch(limit=_CANDIDATES, query=Query.Nearest(self._bm25.embed_query(words), using=_WORDS)),
+            ],
+            with_payload=True,
+            with_vector=[_DENSE],
+        )
+        with self._using:
+            hits = self._shard().query(request)
+        # Fused scores tie by construction; the id settles ties the same way every time.
+        hits = sorted(hits, key=lambda hit: (-hit.score, str(hit.id)))
+        return tuple(_passage(hit, vector) for hit in hits)
+
+    def _frequencies(self, project: UUID, words: Sequence[str]) -> tuple[int, list[int]]:
+        ours = _owned_by(project)
+        filters = [Filter(must=[ours, FieldCondition("text", match=MatchText(word))]) for word in words]
+        with self._using:
+            shard = self._shard()
+            total, *counts = [
+                shard.count(CountRequest(exact=True, filter=one)) for one in (Filter(must=[ours]), *filters)
+            ]
+        return total, counts
+
+    def _shard(self) -> EdgeShard:
+        """The published generation's shard, opened on first use and whenever another is published."""
+        for _ in range(10):  # a generation can be swept between reading its name and opening it
+            number = self._generations.published()
+            if number is None:
+                raise EmptyKnowledgeBase("nothing has been ingested yet; run `citewell ingest PATH` first")
+            if self._opened is not None and self._opened.number == number:
+                return self._opened.shard
+            try:
+                opened = _Opened.open(self._generations, number, model=self._model)
+            except FileNotFoundError:
+                continue
+            self._close()
+            self._opened = opened
+            return opened.shard
+        raise StoreUnavailable("the index keeps changing under the reader; try again")
+
+    def _close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+
+class _Opened:
+    """One generation in use: its folder under our lock, or a private copy where another process has it."""
+
+    def __init__(self, number: int, shard: EdgeShard, *, lock: IO[bytes] | None, copy: Path | None) -> None:
+        self.number = number
+        self.shard = shard
+        self._lock = lock
+        self._copy = copy
+
+    @classmethod
+    def open(cls, generations: Generations, number: int, *, model: str) -> "_Opened":
+        folder = generations.path(number)
+        if not (made := _made_with(folder)):
+            raise FileNotFoundError(folder)
+        if made.get("model") != model or made.get("format") != _FORMAT:
+            raise IndexMismatch(
+                f"the index was made with the embedding model {made.get('model')}, but {model} is configured; "
+                "ingest again with this model, or configure the other"
+            )
+        copy: Path | None = None
+        lock = generations.lock(number)
+        if lock is None:
+            copy = Path(tempfile.mkdtemp(prefix="citewell-"))
+            folder = copy / "index"
+            copy_sparse(generations.path(number), folder)
+        if not folder.is_dir():
+            raise FileNotFoundError(folder)
+        return cls(number, EdgeShard.load(str(folder / "shard")), lock=lock, copy=copy)
+
+    def close(self) -> None:
+        self.shard.close()
+        if self._lock is not None:
+            self._lock.close()
+        if self._copy is not None:
+            shutil.rmtree(self._copy, ignore_errors=True)
+
+
+class QdrantEdgeShelf:
+    """Builds generations and puts them out. One writer at a time, which the caller sees to."""
+
+    def __init__(self, folder: Path, *, model: str, dimensions: int) -> None:
+        self._generations = Generations(folder)
+        self._model = model
+        self._dimensions = dimensions
+        self._bm25 = _bm25()
+
+    def holds(self, generation: int) -> bool:
+        made = _made_with(self._generations.path(generation))
+        return made == {"format": _FORMAT, "model": self._model, "dimensions": self._dimensions}
+
+    async def stage(self, changes: AsyncIterator[Change], *, base: int | None) -> int:
+        self._generations.sweep()
+        number, building = self._generations.partial()
+        shard = await asyncio.to_thread(self._begin, building, base)
+        try:
+            async for change in changes:
+                await asyncio.to_thread(self._apply, shard, change)
+            await asyncio.to_thread(shard.flush)
+        finally:
+            shard.close()
+        await asyncio.to_thread(self._generations.finish, number, building)
+        return number
+
+    def publish(self, generation: int) -> None:
+        self._generations.publish(generation)
+        self._generations.sweep()
+
+    def _begin(self, building: Path, base: int | None) -> EdgeShard:
+        folder = building / "shard"
+        if base is not None:
+            copy_sparse(self._generations.path(base), building)
+            return EdgeShard.load(str(folder))
+        folder.mkdir(parents=True)
+        made = {"format": _FORMAT, "model": self._model, "dimensions": self._dimensions}
+        (building / "made.json").write_text(json.dumps(made), encoding="utf-8")
+        windows = MultiVectorConfig(MultiVectorComparator.MaxSim)
+        dense = EdgeVectorParams(size=self._dimensions, distance=Distance.Cosine, multivector_config=windows)
+        words = EdgeSparseVectorParams(modifier=Modifier.Idf)
+        # No write-ahead log: a generation that is not finished is thrown away, never replayed.
+        shard = EdgeShard.create(
+            str(folder),
+            EdgeConfig(vectors={_DENSE: dense}, sparse_vectors={_WORDS: words}, wal_enabled=False),
+        )
+        shard.update(UpdateOperation.create_field_index("project", KeywordIndexParams(is_tenant=True)))
+        for field in ("document", "section", "chapter"):
+            shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams()))
+        stemmed = TextIndexParams(lowercase=True, ascii_folding=True, stemmer=SnowballParams(SnowballLanguage.English))
+        shard.update(UpdateOperation.create_field_index("text", stemmed))
+        return shard
+
+    def _apply(self, shard: EdgeShard, change: Change) -> None:
+        if change.remove:
+            gone = Filter(must=[FieldCondition("document", match=MatchAny([str(one) for one in change.remove]))])
+            shard.update(UpdateOperation.delete_points_by_filter(gone))
+        points = [self._point(entry) for entry in change.entries]
+        for start in range(0, len(points), _UPSERT):
+            shard.update(UpdateOperation.upsert_points(points[start : start + _UPSERT]))
+
+    def _point(self, entry: Entry) -> Point:
+        vectors, chunk = entry.vectors, entry.chunk
+        # The engine takes NaN and keeps half of a batch it refuses, so nothing wrong may reach it.
+        if vectors.ndim != 2 or vectors.shape[1] != self._dimensions or not np.isfinite(vectors).all():
+            raise StoreUnavailable(f"{chunk.source}: the embedder gave vectors that cannot be stored ({vectors.shape})")
+        words = self._bm25.embed_document(f"{chunk.label}\n{chunk.text}")
+        payload = _payload(entry)
+        return Point(
+            str(uuid5(entry.project, chunk.id)), {_DENSE: cast("list[list[float]]", vectors), _WORDS: words}, payload
+        )
+
+
+def _made_with(folder: Path) -> dict[str, Any]:
+    """How a generation was made; empty where there is none."""
+    try:
+        made: dict[str, Any] = json.loads((folder / "made.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return made
+
+
+def _owned_by(project: UUID) -> FieldCondition:
+    return FieldCondition("project", match=MatchValue(str(project)))
+
+
+def _bm25() -> Bm25:
+    return Bm25(Bm25Config(language="english", avg_len=200))
+
+
+def _payload(entry: Entry) -> dict[str, Any]:
+    chunk = entry.chunk
+    return {
+        "project": str(entry.project),
+        "document": str(chunk.document_id),
+        "id": chunk.id,
+        "content_hash": chunk.content_hash,
+        "index": chunk.index,
+        "source": chunk.source,
+        "chapter": chunk.chapter,
+        "section": chunk.section,
+        "headings": list(chunk.headings),
+        "text": chunk.text,
+        "place": [chunk.start, chunk.end, chunk.first_line, chunk.last_line],
+        "page": chunk.page,
+    }
+
+
+def _passage(hit: Any, vector: Vector) -> Passage:
+    stored: dict[str, Any] = hit.payload
+    start, end, first_line, last_line = stored["place"]
+    cosine = float(np.max(np.asarray(hit.vector[_DENSE], dtype=np.float32) @ vector))
+    chunk = Chunk(
+        id=stored["id"],
+        document_id=UUID(stored["document"]),
+        content_hash=stored["content_hash"],
+        index=stored["index"],
+        source=stored["source"],
+        chapter=stored["chapter"],
+        section=stored["section"],
+        headings=tuple(stored["headings"]),
+        text=stored["text"],
+        start=start,
+        end=end,
+        first_line=first_line,
+        last_line=last_line,
+        page=stored["page"],
+    )
+    return Passage(chunk, min(1.0, max(0.0, cosine)))

@@ -1,0 +1,34 @@
+"""One ingest at a time in a home folder. The lock goes with its process, however that ends."""
+
+import fcntl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from citewell.errors import IngestRunning, StoreUnavailable
+
+
+@contextmanager
+def writer_lock(home: Path, *, wait: bool, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold the writer's lock. Where another has it: wait, after `on_wait` said so, or raise IngestRunning."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        handle = (home / "ingest.lock").open("ab")
+    except OSError as error:
+        raise StoreUnavailable(f"cannot write to {home}: {error.strerror}") from error
+    with handle:
+        told = False
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if not wait:
+                    raise IngestRunning("ingestion already in progress; try again when it is done") from None
+                if not told:
+                    on_wait()
+                    told = True
+                time.sleep(0.1)
+            else:
+                break
+        yield

@@ -1,0 +1,95 @@
+"""The answer flow: understand, retrieve, write, cite. One stream of pieces, then one `Answer`.
+
+Every door renders this stream in its own shape; there is no second path.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from citewell.answer.confidence import REFUSE, confidence, features
+from citewell.answer.extract import Quote, candidates, choose
+from citewell.answer.retrieve import Retrieved, retrieve
+from citewell.models import Answer, Cite, Passage, Piece, Project, Segment
+from citewell.ports import Embedder, Index
+
+_log = logging.getLogger("citewell.answer")
+
+EXTRACTIVE = "extractive"
+_NEAREST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """What an answer is made with."""
+
+    embedder: Embedder
+    index: Index
+
+
+async def answer(question: str, *, project: Project, engines: Engines, top_k: int = 5) -> AsyncIterator[Piece | Answer]:
+    """The answer as it is written: text and citations, then the whole as an `Answer`."""
+    began = perf_counter()
+    question = " ".join(question.split())
+    found = await retrieve(question, project=project.id, embedder=engines.embedder, index=engines.index, limit=top_k)
+    _stage("retrieved", began, passages=len(found.passages))
+    quotes, certainty = _quotes(question, found)
+    segments = _segments(quotes, found.passages) if quotes else _not_covered(found.passages)
+    for piece in _pieces(segments):
+        yield piece
+    _stage("answered", began, confidence=round(certainty, 3), covered=bool(quotes))
+    yield Answer(
+        segments=segments,
+        confidence=certainty if quotes else 0.0,
+        mode="full" if quotes else "no_results",
+        model=EXTRACTIVE,
+        found=found.passages,
+    )
+
+
+async def whole(pieces: AsyncIterator[Piece | Answer], render: Callable[[Piece], str]) -> tuple[str, Answer]:
+    """The stream collected: the rendered text, and the answer it ends with."""
+    said: list[str] = []
+    async for piece in pieces:
+        if isinstance(piece, Answer):
+            return "".join(said), piece
+        said.append(render(piece))
+    raise RuntimeError("an answer stream ends with an Answer")
+
+
+def _quotes(question: str, found: Retrieved) -> tuple[list[Quote], float]:
+    """The quotes that answer, none where the passages do not; and how sure that is."""
+    units = candidates(question, found.passages, found.weights)
+    certainty = confidence(features(question, found, units))
+    return (choose(units, found.passages) if certainty >= REFUSE else []), certainty
+
+
+def _segments(quotes: Sequence[Quote], passages: Sequence[Passage]) -> tuple[Segment, ...]:
+    return tuple(Segment(quote.text, (passages[quote.passage],)) for quote in quotes)
+
+
+def _not_covered(passages: Sequence[Passage]) -> tuple[Segment, ...]:
+    """An honest no, with what the book does cover nearby."""
+    topics = list(dict.fromkeys(f"“{passage.chunk.label}”" for passage in passages))[:_NEAREST]
+    nearest = f" The nearest topics it covers are {', '.join(topics)}." if topics else ""
+    return (Segment(f"This is not covered by this book.{nearest}", ()),)
+
+
+def _pieces(segments: Sequence[Segment]) -> list[Piece]:
+    """The segments as they are streamed: prose runs on, code and tables stand on lines of their own."""
+    pieces: list[Piece] = []
+    for position, segment in enumerate(segments):
+        block = "\n" in segment.text
+        if position:
+            pieces.append("\n\n" if block or "\n" in segments[position - 1].text else " ")
+        pieces.append(segment.text)
+        if block and segment.passages:
+            pieces.append("\n\n")
+        pieces.extend(Cite(passage) for passage in segment.passages)
+    return pieces
+
+
+def _stage(stage: str, began: float, **facts: object) -> None:
+    latency_ms = round((perf_counter() - began) * 1000, 1)
+    _log.info(stage, extra={"stage": stage, "latency_ms": latency_ms, **facts})

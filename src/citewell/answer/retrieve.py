@@ -1,0 +1,46 @@
+"""Find the passages a question is about, and how much each of its words matters here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from uuid import UUID
+
+from citewell.answer.terms import subject
+from citewell.models import Passage
+from citewell.ports import Embedder, Index
+
+_LOOKED_AT = 20  # passages ranked for every question; those beyond top_k tell how special the first ones are
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a search found, best first, and how much each word of the question matters in this project."""
+
+    passages: tuple[Passage, ...]
+    background: float
+    """The usual similarity of what was not good enough: a question the book answers stands out from it."""
+    weights: Mapping[str, float]
+    """Share of each stem of the question's subject: rare ones weigh more. They add up to 1."""
+    unknown: frozenset[str]
+    """Stems that no chunk of the project speaks."""
+
+
+async def retrieve(question: str, *, project: UUID, embedder: Embedder, index: Index, limit: int) -> Retrieved:
+    vector = await embedder.embed_query(question)
+    ranked = await index.search(project, vector=vector, words=question, limit=max(limit, _LOOKED_AT))
+    spoken = subject(question)
+    total, counts = await index.frequencies(project, list(spoken.values()))
+    return weigh(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=limit)
+
+
+def weigh(ranked: Sequence[Passage], *, total: int, frequencies: Mapping[str, int], limit: int) -> Retrieved:
+    """Pure: what the engine gave, as the answer needs it."""
+    rarity = {stem: log(1 + (total - count + 0.5) / (count + 0.5)) for stem, count in frequencies.items()}
+    whole = sum(rarity.values()) or 1.0
+    rest = [passage.score for passage in ranked[5:]]
+    return Retrieved(
+        passages=tuple(ranked[:limit]),
+        background=sum(rest) / len(rest) if rest else 0.0,
+        weights={stem: value / whole for stem, value in rarity.items()},
+        unknown=frozenset(stem for stem, count in frequencies.items() if not count),
+    )

@@ -1,0 +1,65 @@
+"""The words that carry meaning: what of a question a passage has to speak about. Pure."""
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from importlib.resources import files
+
+import Stemmer
+
+_WORD = re.compile(r"[^\W_]+(?:[.'’][^\W_]+)*")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_stem = Stemmer.Stemmer("english")
+
+# What people wrap a question in. Rare in prose, so rarity alone would take these for its subject.
+_WRAPPING = frozenset(files("citewell").joinpath("data", "wrapping-words.txt").read_text(encoding="utf-8").split())
+
+
+@lru_cache(maxsize=200_000)
+def stem(word: str) -> str:
+    """A word's stem, without case and accents: "Calibrations" -> "calibr"."""
+    folded = unicodedata.normalize("NFKD", word.casefold())
+    plain = "".join(mark for mark in folded if not unicodedata.combining(mark))
+    stemmed: str = _stem.stemWord(plain.removesuffix("'s").removesuffix("’s"))
+    return stemmed
+
+
+def words(text: str) -> list[str]:
+    """The words of a text as written, identifiers split: "mapBatches" -> "map", "Batches"."""
+    return [part for word in _WORD.findall(text) for part in _CAMEL.split(word)]
+
+
+def stems(text: str) -> list[str]:
+    return [stem(word) for word in words(text)]
+
+
+def subject(question: str) -> dict[str, str]:
+    """The question's own words by their stems: what it is about, in order of appearance.
+
+    subject("How do I calibrate the camera?") -> {"calibr": "calibrate", "camera": "camera"}
+    """
+    spoken = [word for word in words(question) if word.casefold() not in _WRAPPING]
+    return {stem(word): word for word in spoken or words(question)}
+
+
+def specific(question: str) -> frozenset[str]:
+    """Stems of what only this question would say: names, codes, words no general vocabulary has.
+
+    specific("Does nitinol beat a Dynamixel MX64?") -> stems of nitinol, Dynamixel and MX64
+    """
+    spoken = words(question)
+    found = {
+        stem(word)
+        for position, word in enumerate(spoken)
+        if any(mark.isdigit() for mark in word)
+        or (position > 0 and word[0].isupper() and word != "I")
+        or (word.isascii() and len(word) > 3 and word.casefold() not in _common())
+    }
+    return frozenset(found & subject(question).keys())
+
+
+@cache
+def _common() -> frozenset[str]:
+    """Words frequent enough in English to be whole entries of BERT's vocabulary, with their plain inflections."""
+    entries = files("citewell").joinpath("data", "bert-uncased-vocabulary.txt").read_text(encoding="utf-8").split("\n")
+    return frozenset(entries)

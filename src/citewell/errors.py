@@ -1,0 +1,45 @@
+"""What can go wrong, said so that its reader knows what to do next.
+
+    CitewellError
+    ├── SettingsError           a setting is missing or makes no sense
+    ├── UnreadableFile          one file cannot be taken in; the others can
+    ├── IngestRunning           another process holds the writer's lock
+    ├── EmptyKnowledgeBase      nothing has been ingested yet
+    ├── IndexMismatch           the index was made with another embedding model
+    ├── ModelError              the local model's file is missing or not the one we trust
+    └── StoreUnavailable        the database or the vector store does not answer
+
+This room knows no HTTP status and no exit code: `http/errors.py` and `cli.py` each keep one table.
+"""
+
+
+class CitewellError(Exception):
+    """Everything Citewell raises on purpose; the message is written for the person who sees it."""
+
+
+class SettingsError(CitewellError):
+    """A setting is missing or makes no sense."""
+
+
+class UnreadableFile(CitewellError):
+    """One file cannot be taken in; the others can."""
+
+
+class IngestRunning(CitewellError):
+    """Another process holds the writer's lock."""
+
+
+class EmptyKnowledgeBase(CitewellError):
+    """Nothing has been ingested yet, so there is nothing to answer from."""
+
+
+class IndexMismatch(CitewellError):
+    """The index was made with another embedding model than the one that asks."""
+
+
+class ModelError(CitewellError):
+    """The local model's file is missing or not the one we trust."""
+
+
+class StoreUnavailable(CitewellError):
+    """The database or the vector store does not answer."""

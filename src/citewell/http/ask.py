@@ -1,0 +1,114 @@
+"""`POST /api/ask` and `/api/ask/stream`: the web chat's door."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field, StringConstraints
+
+from citewell.answer import flow
+from citewell.answer.citations import Numbered
+from citewell.http.errors import ErrorResponse, describe
+from citewell.models import DEFAULT_PROJECT, Answer, Passage, Piece, Project
+
+router = APIRouter(tags=["ask"])
+
+_EXCERPT = 200
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorResponse},
+    429: {"model": ErrorResponse},
+    503: {"model": ErrorResponse},
+}
+# Proxies must pass each event on as it comes.
+_STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+
+
+class AskRequest(BaseModel):
+    question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=1000)] = Field(
+        examples=["Why do gyroscopes drift?"]
+    )
+    top_k: int = Field(5, ge=1, le=20, description="How many passages to look at.")
+
+
+class Citation(BaseModel):
+    chapter: str
+    chapter_title: str
+    source_file: str
+    excerpt: str = Field(max_length=_EXCERPT)
+
+
+class AskResponse(BaseModel):
+    """`[1]` in the answer is the first of the citations. Confidence 0 means the book does not say."""
+
+    answer: str
+    citations: list[Citation]
+    confidence: float = Field(ge=0, le=1)
+
+
+class StreamChunk(BaseModel):
+    """One event; joined, every `content` gives the answer. Citations and confidence come with the last."""
+
+    content: str
+    done: bool = False
+    citations: list[Citation] | None = None
+    confidence: float | None = None
+    error: str | None = None
+
+
+@router.post("/api/ask", responses=_ERRORS)
+async def ask(body: AskRequest, request: Request) -> AskResponse:
+    """Answer a question from the default project, whole."""
+    content: list[str] = []
+    async for event in _events(body, request):
+        content.append(event.content)
+    return AskResponse(answer="".join(content), citations=event.citations or [], confidence=event.confidence or 0.0)
+
+
+@router.post("/api/ask/stream", response_class=StreamingResponse, responses=_ERRORS)
+async def ask_stream(body: AskRequest, request: Request) -> StreamingResponse:
+    """The same answer as server-sent events, piece by piece."""
+    events = _events(body, request)
+    first = await anext(events)  # what fails before the first byte is an HTTP error, not an event
+    return StreamingResponse(_sse(first, events), media_type="text/event-stream", headers=_STREAM_HEADERS)
+
+
+async def _events(body: AskRequest, request: Request) -> AsyncIterator[StreamChunk]:
+    marks = Numbered()
+    pieces: AsyncIterator[Piece | Answer] = flow.answer(
+        body.question,
+        project=Project.named(DEFAULT_PROJECT),
+        engines=request.app.state.reading.engines,
+        top_k=body.top_k,
+    )
+    async for piece in pieces:
+        if isinstance(piece, Answer):
+            citations = [_citation(passage) for passage in marks.passages]
+            yield StreamChunk(content="", done=True, citations=citations, confidence=round(piece.confidence, 4))
+        else:
+            yield StreamChunk(content=marks.render(piece))
+
+
+async def _sse(first: StreamChunk, rest: AsyncIterator[StreamChunk]) -> AsyncIterator[str]:
+    try:
+        yield _line(first)
+        async for event in rest:
+            yield _line(event)
+    except Exception as error:  # noqa: BLE001 (after the first byte, an error can only be an event)
+        _, _, message = describe(error)
+        yield _line(StreamChunk(content="", done=True, error=message))
+
+
+def _line(event: StreamChunk) -> str:
+    return f"data: {json.dumps(event.model_dump(exclude_none=True), ensure_ascii=False)}\n\n"
+
+
+def _citation(passage: Passage) -> Citation:
+    chunk = passage.chunk
+    return Citation(
+        chapter=chunk.source.rsplit("/", 1)[-1].rsplit(".", 1)[0],
+        chapter_title=chunk.chapter,
+        source_file=chunk.source,
+        excerpt=" ".join(chunk.text.split())[:_EXCERPT],
+    )

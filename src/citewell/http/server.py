@@ -1,0 +1,36 @@
+"""Run the application: one process, since the embedded index has one owner."""
+
+import logging
+import socket
+
+import uvicorn
+
+from citewell import logs
+from citewell.errors import SettingsError
+from citewell.http.app import create_app
+from citewell.settings import Settings
+
+_log = logging.getLogger("citewell.http")
+
+
+def run(settings: Settings, *, host: str, port: int) -> None:
+    """Serve until interrupted; the address in use is printed once the page can be opened."""
+    logs.configure(level=settings.log_level, as_json=settings.log_format == "json")
+    for name in settings.unused():
+        _log.warning("%s is set, but this version does not use it", name)
+    listener = _listen(host, port)
+    config = uvicorn.Config(create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=10)
+    _log.info("open http://%s:%d/chat", host if ":" not in host else f"[{host}]", listener.getsockname()[1])
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise SettingsError(f"cannot listen on {host}:{port}: {error.strerror}; choose another with --port") from error
+    return listener

@@ -1,0 +1,247 @@
+"""Cut a manuscript into citable chunks. Pure: text in, chunks out; it knows no file and no model.
+
+Sections come first: each is cut on its own, so that an edit in one leaves the ids of all others alone.
+A section longer than a chunk is cut between paragraphs, then between sentences, never inside a code
+block, and each of its chunks begins with the last words of the one before.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from uuid import UUID
+
+from sentencex import get_sentence_boundaries
+
+from citewell.errors import SettingsError
+from citewell.models import Block, BlockKind, Chunk, Manuscript, chunk_id, content_hash
+
+# A token here is what a reader could count by hand: a number, a sign, up to seven letters of a word, one
+# character of a script without spaces. On four docs sites this stays within 6 % of WordPiece, costs a
+# twentieth of it, and keeps chunk ids free of any model's vocabulary.
+_UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,7}}|\d{{1,3}}|[^\w\s]|_")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSize:
+    """How large chunks are, in tokens."""
+
+    smallest: int = 500
+    largest: int = 800
+    overlap: int = 100
+
+    def __post_init__(self) -> None:
+        if not 0 < self.smallest <= self.largest:
+            raise SettingsError(
+                f"chunk sizes {self.smallest} to {self.largest}: the smallest must be 1 or more and at most the largest"
+            )
+        if not 0 <= self.overlap < self.smallest:
+            raise SettingsError(
+                f"chunk overlap {self.overlap} must be smaller than the smallest chunk, {self.smallest}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    headings: tuple[str, ...]
+    start: int
+    end: int
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A stretch that stays together; `kind` tells whether it may be cut further."""
+
+    start: int
+    end: int
+    tokens: int
+    kind: BlockKind
+
+
+def count_tokens(text: str) -> int:
+    return len(_TOKEN.findall(text))
+
+
+def chunk(manuscript: Manuscript, *, document_id: UUID, source: str, size: ChunkSize) -> tuple[list[Chunk], list[str]]:
+    """The manuscript's chunks in reading order, and a warning for each code block longer than one."""
+    text = manuscript.text
+    line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    chunks: list[Chunk] = []
+    warnings: list[str] = []
+    seen: Counter[tuple[str, str]] = Counter()
+    for section in _sections(manuscript):
+        title = section.headings[-1] if section.headings else manuscript.title
+        for start, end in _spans(text, section, size):
+            words = text[start:end]
+            content = content_hash(manuscript.title, title, words, occurrence=seen[title, words])
+            seen[title, words] += 1
+            first_line = bisect_right(line_starts, start)
+            if (tokens := count_tokens(words)) > size.largest:
+                warnings.append(
+                    f"{source}:{first_line}: a code block of {tokens} tokens is longer than a chunk and stays whole"
+                )
+            chunks.append(
+                Chunk(
+                    id=chunk_id(document_id, content),
+                    document_id=document_id,
+                    content_hash=content,
+                    index=len(chunks),
+                    source=source,
+                    chapter=manuscript.title,
+                    section=title,
+                    headings=section.headings,
+                    text=words,
+                    start=start,
+                    end=end,
+                    first_line=first_line,
+                    last_line=bisect_right(line_starts, end - 1),
+                )
+            )
+    return chunks, warnings
+
+
+def _sections(manuscript: Manuscript) -> Iterator[_Section]:
+    """The text under each heading. A heading with nothing under it goes with the next one's text."""
+    path: list[tuple[int, str]] = []
+    start = 0
+    body: list[Block] = []
+    for block in manuscript.blocks:
+        if block.kind != "heading":
+            body.append(block)
+            continue
+        if body:
+            yield _Section(_titles(path, manuscript.title), start, block.start, tuple(body))
+            body, start = [], block.start
+        path = [(level, title) for level, title in path if level < block.level]
+        path.append((block.level, block.title))
+    if body or manuscript.text[start:].strip():
+        yield _Section(_titles(path, manuscript.title), start, len(manuscript.text), tuple(body))
+
+
+def _titles(path: Sequence[tuple[int, str]], chapter: str) -> tuple[str, ...]:
+    """The heading path without the chapter's own title, which stands before it anyway."""
+    return tuple(title for _, title in path if title and title != chapter)
+
+
+def _spans(text: str, section: _Section, size: ChunkSize) -> Iterator[tuple[int, int]]:
+    """Where the section's chunks begin and end."""
+    if (whole := _trimmed(text, section.start, section.end)) is None:
+        return
+    if count_tokens(text[whole[0] : whole[1]]) <= size.largest or not section.blocks:  # a heading alone is never cut
+        yield whole
+        return
+    for start, stop in _packed(text, _units(text, section, size), size):
+        if (span := _trimmed(text, start, stop)) is not None:
+            yield span
+
+
+def _packed(text: str, units: list[_Unit], size: ChunkSize) -> Iterator[tuple[int, int]]:
+    """Fill chunks up to the largest size; begin each with the end of the one before."""
+    pending = list(reversed(units))
+    current: list[_Unit] = []
+    filled = 0
+    while pending:
+        unit = pending.pop()
+        if not current or filled + unit.tokens <= size.largest:
+            current.append(unit)
+            filled += unit.tokens
+            continue
+        if filled < size.smallest and unit.kind in ("text", "list") and len(parts := _sentences(text, unit, size)) > 1:
+            pending.extend(reversed(parts))
+            continue
+        yield current[0].start, unit.start
+        carried = _tail(text, current, size)
+        current = [*carried, unit] if sum(part.tokens for part in carried) + unit.tokens <= size.largest else [unit]
+        filled = sum(part.tokens for part in current)
+    if current:
+        yield current[0].start, current[-1].end
+
+
+def _units(text: str, section: _Section, size: ChunkSize) -> list[_Unit]:
+    """Paragraphs, and lists and tables as wholes where they fit; what is too long is cut to fit.
+
+    A unit reaches to where the next begins, and the first starts with the heading, so no line is lost.
+    """
+    starts = [section.start, *(block.start for block in section.blocks[1:]), section.end]
+    leaves = [
+        _Unit(start, stop, count_tokens(text[start:stop]), block.kind)
+        for block, start, stop in zip(section.blocks, starts, starts[1:], strict=False)
+    ]
+    units: list[_Unit] = []
+    numbered = zip(section.blocks, leaves, strict=True)
+    for _, members in groupby(
+        numbered, key=lambda pair: pair[0].group if pair[0].group is not None else -pair[0].start - 1
+    ):
+        parts = [leaf for _, leaf in members]
+        tokens = sum(part.tokens for part in parts)
+        if len(parts) > 1 and tokens <= size.largest:
+            kind: BlockKind = "list" if all(part.kind in ("text", "list") for part in parts) else "code"
+            units.append(_Unit(parts[0].start, parts[-1].end, tokens, kind))
+        else:
+            units.extend(piece for part in parts for piece in _fitting(text, part, size))
+    return units
+
+
+def _fitting(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
+    if unit.tokens <= size.largest or unit.kind in ("code", "math"):
+        return [unit]
+    return _lines(text, unit, size) if unit.kind == "table" else _sentences(text, unit, size)
+
+
+def _sentences(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
+    """The unit's sentences; one that is longer than a chunk is cut between words."""
+    bounds = [
+        unit.start + boundary["start_index"] for boundary in get_sentence_boundaries("en", text[unit.start : unit.end])
+    ]
+    return _cut(text, unit, sorted({unit.start, *bounds}), size)
+
+
+def _lines(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
+    bounds = [
+        unit.start,
+        *(unit.start + match.end() for match in re.finditer("\n", text[unit.start : unit.end - 1])),
+    ]
+    return _cut(text, unit, bounds, size)
+
+
+def _cut(text: str, unit: _Unit, bounds: list[int], size: ChunkSize) -> list[_Unit]:
+    parts: list[_Unit] = []
+    for start, end in pairwise([*bounds, unit.end]):
+        while (rest := count_tokens(text[start:end])) > size.largest:
+            last = [match.start() for match in _TOKEN.finditer(text[start:end])][size.largest]
+            stop = text.rfind(" ", start + last - 40, start + last) + 1
+            stop = stop if stop > start else start + last
+            parts.append(_Unit(start, stop, count_tokens(text[start:stop]), unit.kind))
+            start = stop  # noqa: PLW2901 (the rest of this sentence)
+        parts.append(_Unit(start, end, rest, unit.kind))
+    return parts
+
+
+def _tail(text: str, units: Sequence[_Unit], size: ChunkSize) -> list[_Unit]:
+    """The last sentences of a chunk, up to the overlap; code, tables and formulas are not repeated."""
+    tail: list[_Unit] = []
+    room = size.overlap
+    for unit in reversed(units):
+        if unit.kind not in ("text", "list"):
+            break
+        for part in reversed(_sentences(text, unit, size)):
+            if part.tokens > room:
+                return tail
+            tail.insert(0, part)
+            room -= part.tokens
+    return tail
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The span without blank lines around it; None where nothing is left. Indentation stays: it is code's."""
+    words = text[start:end]
+    if not words.strip():
+        return None
+    lead = len(words) - len(words.lstrip())
+    newline = words.rfind("\n", 0, lead)
+    start += newline + 1 if newline != -1 else 0
+    return start, end - (len(words) - len(words.rstrip()))

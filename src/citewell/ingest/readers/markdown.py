@@ -1,0 +1,99 @@
+"""Markdown and MDX: the canonical text, and where its headings, paragraphs, lists and code stand."""
+
+import re
+from itertools import accumulate
+from typing import Any
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+from citewell.ingest.readers.mdx import plain_markdown, split_frontmatter
+from citewell.models import Block, BlockKind, Manuscript
+
+_EMPHASIS = re.compile(r"(\*\*|__|\*|(?<!\w)_|`+|~~)(?=\S)(.+?)(?<=\S)\1")
+
+
+def _parser(*, indented_code: bool) -> MarkdownIt:
+    """Block structure only: what stands inside a paragraph is text to us, and half of the work."""
+    parser = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin, allow_labels=False)
+    parser.core.ruler.disable(["inline"])
+    parser.block.ruler.disable(["html_block"] + ([] if indented_code else ["code"]))
+    return parser
+
+
+# MDX has no indented code: content is indented to show which tag it stands in.
+_MDX = _parser(indented_code=False)
+_MARKDOWN = _parser(indented_code=True)
+
+
+def read_markdown(source: str, *, mdx: bool, fallback_title: str) -> Manuscript:
+    """The manuscript in a source; its title is the frontmatter's, the first heading's or the fallback."""
+    frontmatter, body = split_frontmatter(source)
+    text = plain_markdown(body)
+    blocks = _blocks((_MDX if mdx else _MARKDOWN).parse(text), text)
+    title = _frontmatter_title(frontmatter)
+    if not title:
+        title = next((block.title for block in blocks if block.kind == "heading" and block.level == 1), "")
+    return Manuscript(title=title or fallback_title, text=text, blocks=blocks)
+
+
+def plain_words(markdown: str) -> str:
+    """A line of Markdown without its emphasis marks: "**Why** `x`" -> "Why x"."""
+    return _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", markdown)).strip()
+
+
+def _frontmatter_title(frontmatter: str) -> str:
+    try:
+        fields: Any = yaml.safe_load(frontmatter) if frontmatter else None
+    except yaml.YAMLError:
+        return ""  # a page with broken frontmatter still has text worth answering from
+    title = fields.get("title") if isinstance(fields, dict) else None
+    return plain_words(" ".join(str(title).split())) if title is not None else ""
+
+
+def _blocks(tokens: list[Token], text: str) -> tuple[Block, ...]:
+    """The leaves of the token tree, in order; together they cover every line that is not blank."""
+    line_starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    found: list[tuple[int, int, BlockKind, int | None, int, str]] = []
+    groups = 0
+    group: int | None = None
+    for position, token in enumerate(tokens):
+        if token.level == 0 and token.type in _GROUPS:
+            groups += 1
+            group = groups
+        elif token.level == 0 and token.nesting >= 0:
+            group = None
+        kind = _LEAVES.get(token.type)
+        if kind is None or token.map is None:
+            continue
+        level, title = 0, ""
+        if kind == "heading" and token.level == 0:
+            level, title = int(token.tag[1]), plain_words(tokens[position + 1].content)
+        elif kind in ("heading", "text"):
+            kind = "list" if group is not None else "text"
+        found.append((token.map[0], token.map[1], kind, group, level, title))
+    return tuple(
+        Block(
+            kind,
+            line_starts[first],
+            min(line_starts[last], len(text)),
+            group=in_group,
+            level=level,
+            title=title,
+        )
+        for first, last, kind, in_group, level, title in found
+    )
+
+
+_GROUPS = frozenset({"bullet_list_open", "ordered_list_open", "table_open", "blockquote_open"})
+_LEAVES: dict[str, BlockKind] = {
+    "heading_open": "heading",
+    "paragraph_open": "text",
+    "hr": "text",
+    "fence": "code",
+    "code_block": "code",
+    "math_block": "math",
+    "table_open": "table",
+}

@@ -1,0 +1,190 @@
+"""What things are: the nouns every other room speaks in. No I/O and no policy."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+from uuid import UUID, uuid5
+
+if TYPE_CHECKING:  # nothing here computes, and `citewell --help` should not wait for numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+Vector: TypeAlias = "NDArray[np.float32]"
+"""One embedding, of unit length."""
+
+Matrix: TypeAlias = "NDArray[np.float32]"
+"""The embeddings of one chunk's windows, a row each."""
+
+PROJECTS = UUID("6f0d5b0a-8f0e-5b52-9c3e-2f6f1b6f4c11")
+"""The namespace in which a project's name becomes its id, the same on every machine."""
+
+DEFAULT_PROJECT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Everything lives in one; nothing is seen from another."""
+
+    id: UUID
+    name: str
+
+    @classmethod
+    def named(cls, name: str) -> "Project":
+        return cls(uuid5(PROJECTS, name), name)
+
+
+BlockKind = Literal["heading", "text", "list", "table", "code", "math"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of a document that reads as one thing: a paragraph, a list item, a table, a code block.
+
+    `group` numbers the list or table the block is part of, so that it is kept whole where it fits.
+    `level` and `title` are a heading's.
+    """
+
+    kind: BlockKind
+    start: int
+    end: int
+    group: int | None = None
+    level: int = 0
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Manuscript:
+    """A file as its reader understood it: one canonical text, and where its blocks stand in it."""
+
+    title: str
+    text: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A citable stretch of a document. `document.text[start:end] == text`, always.
+
+    The ids are made of what the chunk says, never of where it stands: a citation can go missing when
+    the text changes, but it can never come to mean other words.
+    """
+
+    id: str
+    document_id: UUID
+    content_hash: str
+    index: int
+    source: str
+    chapter: str
+    section: str
+    headings: tuple[str, ...]
+    text: str
+    start: int
+    end: int
+    first_line: int
+    last_line: int
+    page: int | None = None
+
+    @property
+    def label(self) -> str:
+        """Title and section path, as a reader would say where this stands."""
+        return " > ".join(dict.fromkeys((self.chapter, *self.headings)))
+
+
+def content_hash(chapter: str, section: str, text: str, *, occurrence: int = 0) -> str:
+    """What a chunk says, as 64 hex digits; `occurrence` tells repeated texts of a document apart."""
+    parts: list[str | int] = [chapter, section, text]
+    if occurrence:
+        parts.append(occurrence)
+    return _sha256(json.dumps(parts, ensure_ascii=False, separators=(",", ":")))
+
+
+def chunk_id(document_id: UUID, content: str) -> str:
+    """A chunk's citable id: the same bytes in the same document give it on any machine."""
+    return _sha256(f"{document_id}:{content}")
+
+
+def document_id(project: Project, path: str) -> UUID:
+    """A document's id: the same path in the same project gives it every time."""
+    return uuid5(project.id, path)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What the library keeps of one ingested file."""
+
+    id: UUID
+    path: str
+    title: str
+    text: str
+    fingerprint: str
+    """Of the file's bytes and of how we read them: equal means there is nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk that was found, with how close it is to the question (cosine, in [0, 1])."""
+
+    chunk: Chunk
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cite:
+    """In a stream of text: the words just before rest on this passage."""
+
+    passage: Passage
+
+
+Piece: TypeAlias = str | Cite
+"""What an answer is streamed as; a door turns each `Cite` into its own kind of mark."""
+
+Mode = Literal["full", "selected_text", "retrieval_only", "no_results"]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Words of an answer, and the passages they rest on."""
+
+    text: str
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the answer flow ends with. `confidence` is 0 exactly when nothing was answered."""
+
+    segments: tuple[Segment, ...]
+    confidence: float
+    mode: Mode
+    model: str
+    found: tuple[Passage, ...]
+    """Every passage that was looked at, best first."""
+
+    @property
+    def cited(self) -> tuple[Passage, ...]:
+        """The passages that the answer rests on, in order of first use."""
+        by_id = {passage.chunk.id: passage for segment in self.segments for passage in segment.passages}
+        return tuple(by_id.values())
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """How an ingest ended; `exit_code` is 0 exactly when `errors` is empty."""
+
+    files_processed: int
+    chunks_created: int
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    files_unchanged: int = 0
+    files_removed: int = 0
+    chunks_embedded: int = 0
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def exit_code(self) -> int:
+        return 1 if self.errors else 0

@@ -1,0 +1,116 @@
+"""What the flows ask of an engine. Each promise is written here once; adapters keep it silently."""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from citewell.models import Chunk, Document, Matrix, Passage, Project, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddable:
+    """A chunk for the embedder: what it says, and the title and section path it says it under."""
+
+    label: str
+    text: str
+
+
+class Embedder(Protocol):
+    """Turns text into unit vectors. `model` names it; vectors of different models never meet."""
+
+    model: str
+    dimensions: int
+
+    async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Matrix]:
+        """One matrix per passage, a row per window; every token of a passage is in some window."""
+        ...
+
+    async def embed_query(self, text: str) -> Vector: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A chunk on its way into the index."""
+
+    project: UUID
+    chunk: Chunk
+    vectors: Matrix
+
+
+class Index(Protocol):
+    """Finds chunks by meaning and by words. Readers see one published generation, whole."""
+
+    async def search(self, project: UUID, *, vector: Vector, words: str, limit: int) -> tuple[Passage, ...]:
+        """The project's nearest chunks, best first; scores are cosines clipped to [0, 1].
+
+        Raises EmptyKnowledgeBase before the first publish and IndexMismatch for another model's index.
+        """
+        ...
+
+    async def frequencies(self, project: UUID, words: Sequence[str]) -> tuple[int, list[int]]:
+        """How many chunks the project has, and how many of them speak each word; raises as `search` does."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A step from one generation to the next: documents that go, then chunks that come."""
+
+    remove: Sequence[UUID] = ()
+    entries: Sequence[Entry] = ()
+
+
+class Shelf(Protocol):
+    """Where generations of the index are built and put out for readers; for one writer at a time."""
+
+    def holds(self, generation: int) -> bool:
+        """Whether this generation is there, whole and made with the configured model."""
+        ...
+
+    async def stage(self, changes: AsyncIterator[Change], *, base: int | None) -> int:
+        """Build a generation from the base (or from nothing). Readers see none of it yet."""
+        ...
+
+    def publish(self, generation: int) -> None:
+        """Make a staged generation the one that readers use; once more does no harm."""
+        ...
+
+
+class Library(Protocol):
+    """The truth: which documents a project holds, word for word."""
+
+    async def fingerprints(self, project: Project) -> Mapping[str, str]:
+        """Path to fingerprint of every document of the project."""
+        ...
+
+    async def document(self, document_id: UUID) -> Document | None: ...
+
+    def every_chunk(self) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
+        """Each chunk with its project, in batches: what an index is rebuilt from."""
+        ...
+
+    async def generation(self) -> int | None:
+        """The index generation that shows what the library holds."""
+        ...
+
+    async def apply(
+        self,
+        project: Project,
+        *,
+        documents: Sequence[tuple[Document, Sequence[Chunk]]],
+        remove: Collection[UUID],
+        generation: int,
+    ) -> None:
+        """Replace and remove documents and name the generation that shows it: all of it or nothing."""
+        ...
+
+
+class VectorCache(Protocol):
+    """Remembers embeddings by what was embedded, so that nothing is embedded twice."""
+
+    async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Matrix]: ...
+
+    async def remember(self, vectors: Mapping[str, Matrix], *, model: str) -> None: ...

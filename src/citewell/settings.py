@@ -1,0 +1,83 @@
+"""What can be configured, read once at start from the environment and `.env`. Flows receive values, not this."""
+
+import logging
+from pathlib import Path
+from typing import Literal
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from citewell.errors import SettingsError
+
+_log = logging.getLogger("citewell.settings")
+
+
+def _seed_name(name: str) -> AliasChoices:
+    """A name that others gave: read as it is, without our prefix."""
+    return AliasChoices(name)
+
+
+class Settings(BaseSettings):
+    """Every setting is `CITEWELL_` and its name in capitals; the last few keep the names their vendors gave them."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="CITEWELL_",
+        env_file=".env",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
+    )
+
+    home: Path = Field(Path(".citewell"), description="Where the database and the index lie.")
+    host: str = Field("127.0.0.1", description="The address that `citewell serve` listens on.")
+    port: int = Field(
+        8000, ge=0, le=65535, description="The port that `citewell serve` listens on; 0 takes a free one."
+    )
+    embedder: Literal["minilm"] = Field("minilm", description="What turns text into vectors.")
+    index: Literal["qdrant-edge"] = Field("qdrant-edge", description="What finds passages.")
+    threads: int = Field(0, ge=0, description="Threads for the local embedding model; 0 takes every core.")
+    chunk_smallest: int = Field(500, description="Tokens a chunk should have at least, where its section has them.")
+    chunk_largest: int = Field(800, description="Tokens a chunk has at most; only a code block may be longer.")
+    chunk_overlap: int = Field(100, description="Tokens that neighbouring chunks of a section share.")
+    max_concurrent_requests: int = Field(10, ge=1, description="Questions answered at once; more get 429.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
+    log_format: Literal["json", "text"] = Field("json", description="How `citewell serve` logs.")
+
+    gemini_api_key: SecretStr | None = Field(
+        None, validation_alias=_seed_name("GEMINI_API_KEY"), description="Key for Gemini. Not used yet."
+    )
+    openai_api_key: SecretStr | None = Field(
+        None, validation_alias=_seed_name("OPENAI_API_KEY"), description="Key for OpenAI. Not used yet."
+    )
+    cohere_api_key: SecretStr | None = Field(
+        None, validation_alias=_seed_name("COHERE_API_KEY"), description="Key for Cohere. Not used yet."
+    )
+    qdrant_url: str | None = Field(
+        None, validation_alias=_seed_name("QDRANT_URL"), description="A Qdrant server. Not used yet."
+    )
+    qdrant_api_key: SecretStr | None = Field(
+        None, validation_alias=_seed_name("QDRANT_API_KEY"), description="Key for that server. Not used yet."
+    )
+    database_url: SecretStr | None = Field(
+        None, validation_alias=_seed_name("DATABASE_URL"), description="A PostgreSQL database. Not used yet."
+    )
+
+    def unused(self) -> list[str]:
+        """Names that are set but that this version does nothing with."""
+        return [str(field.validation_alias.choices[0]) for name, field in type(self).model_fields.items()
+                if isinstance(field.validation_alias, AliasChoices) and getattr(self, name) is not None]  # fmt: skip
+
+
+def read_settings() -> Settings:
+    """The settings in force; a wrong one is named with its value and what would be right."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        field = Settings.model_fields.get(name.lower().removeprefix("citewell_"))
+        shown = (
+            name if field is None or field.validation_alias else f"CITEWELL_{name.upper().removeprefix('CITEWELL_')}"
+        )
+        raise SettingsError(f"{shown}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}") from error

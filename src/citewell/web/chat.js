@@ -1,0 +1,116 @@
+// A plain page: ask, show the stream, list the sources. Text only ever becomes text nodes, so nothing
+// that a book or an answer says can run here.
+
+const conversation = document.querySelector("#conversation");
+const form = document.querySelector("#ask");
+const field = document.querySelector("#question");
+const button = form.querySelector("button");
+let turns = 0;
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const question = field.value.trim();
+  if (!question || button.disabled) return;
+  field.value = "";
+  ask(question);
+});
+
+field.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    form.requestSubmit();
+  }
+});
+
+async function ask(question) {
+  const turn = ++turns;
+  conversation.append(element("div", "question", question));
+  const bubble = element("div", "answer waiting");
+  conversation.append(bubble);
+  bubble.scrollIntoView({ block: "nearest" });
+  button.disabled = true;
+  let text = "";
+  try {
+    const last = await stream(question, (content) => {
+      text += content;
+      bubble.className = "answer";
+      bubble.replaceChildren(...rendered(text, turn));
+    });
+    if (last.error) throw new Error(last.error);
+    bubble.classList.toggle("declined", last.confidence === 0);
+    if (last.citations.length) {
+      bubble.append(sources(last.citations, turn));
+      bubble.append(element("p", "certainty", `Confidence ${Math.round(last.confidence * 100)} %`));
+    }
+  } catch (error) {
+    bubble.className = "answer failed";
+    bubble.append(element("p", "", error instanceof TypeError ? "The server cannot be reached. Is it still running?" : error.message));
+  } finally {
+    button.disabled = false;
+    field.focus();
+    bubble.scrollIntoView({ block: "nearest" });
+  }
+}
+
+/** Calls `onContent` with each piece and resolves to the last event. */
+async function stream(question, onContent) {
+  const response = await fetch("/api/ask/stream", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ question }),
+  });
+  if (!response.ok) throw new Error((await response.json()).message);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let buffer = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error("The answer was cut short. Please ask again.");
+    buffer += value;
+    const events = buffer.split("\n\n");
+    buffer = events.pop();
+    for (const event of events) {
+      if (!event.startsWith("data: ")) continue;
+      const data = JSON.parse(event.slice(6));
+      if (data.done) return data;
+      onContent(data.content);
+    }
+  }
+}
+
+/** Paragraphs, code and tables as they stand, and each [n] as a link to its source. */
+function rendered(text, turn) {
+  return text.split("\n\n").filter((block) => block.trim()).map((block) => {
+    const asItStands = /^\s*(```|~~~|\||\$\$)/.test(block);
+    const node = element(asItStands ? "pre" : "p");
+    for (const part of block.split(asItStands ? /$^/ : /(\[\d+\])/)) {
+      const mark = /^\[(\d+)\]$/.exec(part);
+      if (!mark) {
+        node.append(part.replaceAll("**", ""));
+        continue;
+      }
+      const link = element("a", "mark", part);
+      link.href = `#source-${turn}-${mark[1]}`;
+      node.append(link);
+    }
+    return node;
+  });
+}
+
+function sources(citations, turn) {
+  const list = element("ol", "sources");
+  citations.forEach((citation, position) => {
+    const item = element("li");
+    item.id = `source-${turn}-${position + 1}`;
+    item.append(element("strong", "", citation.chapter_title), " ", element("span", "file", citation.source_file));
+    item.append(element("q", "", `${citation.excerpt}…`));
+    list.append(item);
+  });
+  return list;
+}
+
+function element(name, className = "", text = "") {
+  const node = document.createElement(name);
+  if (className) node.className = className;
+  if (text) node.textContent = text;
+  return node;
+}

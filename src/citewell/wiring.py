@@ -1,0 +1,81 @@
+"""What runs today: one `match` per port turns settings into engines. The only room that knows both."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import assert_never
+
+from citewell.adapters.sql import SqlLibrary
+from citewell.adapters.writer_lock import writer_lock
+from citewell.answer.flow import Engines as AnswerEngines
+from citewell.ingest.chunk import ChunkSize
+from citewell.ingest.flow import Engines as IngestEngines
+from citewell.ports import Embedder, Index, Library, Shelf
+from citewell.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a door needs to answer, and to say how it feels."""
+
+    engines: AnswerEngines
+    library: Library
+
+
+@asynccontextmanager
+async def reading(settings: Settings) -> AsyncIterator[Reading]:
+    """The engines that answer questions, open while the context lasts."""
+    library = await SqlLibrary.open(settings.home / "citewell.db")
+    embedder = _embedder(settings)
+    index = _index(settings, embedder)
+    try:
+        yield Reading(AnswerEngines(embedder, index), library)
+    finally:
+        await index.close()
+        await library.close()
+
+
+@asynccontextmanager
+async def writing(settings: Settings, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[IngestEngines]:
+    """The engines that ingest, under the writer's lock."""
+    with writer_lock(settings.home, wait=wait, on_wait=on_wait):
+        library = await SqlLibrary.open(settings.home / "citewell.db")
+        embedder = _embedder(settings)
+        try:
+            yield IngestEngines(library, library, embedder, _shelf(settings, embedder))
+        finally:
+            await library.close()
+
+
+def chunk_size(settings: Settings) -> ChunkSize:
+    return ChunkSize(settings.chunk_smallest, settings.chunk_largest, settings.chunk_overlap)
+
+
+def _embedder(settings: Settings) -> Embedder:
+    match settings.embedder:
+        case "minilm":
+            from citewell.adapters.minilm import MiniLmEmbedder
+
+            return MiniLmEmbedder(threads=settings.threads)
+        case never:
+            assert_never(never)
+
+
+def _index(settings: Settings, embedder: Embedder) -> Index:
+    match settings.index:
+        case "qdrant-edge":
+            from citewell.adapters.qdrant_edge import QdrantEdgeIndex
+
+            return QdrantEdgeIndex(settings.home / "index", model=embedder.model, dimensions=embedder.dimensions)
+        case never:
+            assert_never(never)
+
+
+def _shelf(settings: Settings, embedder: Embedder) -> Shelf:
+    match settings.index:
+        case "qdrant-edge":
+            from citewell.adapters.qdrant_edge import QdrantEdgeShelf
+
+            return QdrantEdgeShelf(settings.home / "index", model=embedder.model, dimensions=embedder.dimensions)
+        case never:
+            assert_never(never)

@@ -1,0 +1,163 @@
+"""What tests share: the example book, ingested once through the real engines, and ways to ask it."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from citewell import wiring
+from citewell.answer import flow
+from citewell.answer.citations import Numbered
+from citewell.ingest.flow import ingest
+from citewell.models import DEFAULT_PROJECT, Answer, Document, IngestResult, Passage, Project
+from citewell.settings import Settings
+
+BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
+PROJECT = Project.named(DEFAULT_PROJECT)
+
+Citewell = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def book_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home folder that holds the example book."""
+    home = tmp_path_factory.mktemp("book")
+    result = take_in(home, BOOK)
+    assert result.errors == ()
+    return home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A folder with three small pages, to be changed at will."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "01-pumps.md").write_text(
+        "# Pumps\n\nA pump moves water uphill.\n\n## Priming\n\nFill the casing with water before the first start.\n"
+    )
+    (folder / "02-valves.md").write_text(
+        "# Valves\n\nA valve stops the flow.\n\n## Leaks\n\nReplace the gasket yearly.\n"
+    )
+    (folder / "03-pipes.mdx").write_text("---\ntitle: Pipes\n---\n\nCopper pipes carry hot water.\n")
+    return folder
+
+
+def settings_for(home: Path, **values: object) -> Settings:
+    return Settings.model_validate({"home": home, **values})
+
+
+def take_in(home: Path, *paths: Path, project: str = DEFAULT_PROJECT, prune: bool = False) -> IngestResult:
+    """Ingest as the command line does."""
+
+    async def run() -> IngestResult:
+        settings = settings_for(home)
+        async with wiring.writing(settings, wait=True, on_wait=lambda: None) as engines:
+            return await ingest(
+                paths,
+                project=Project.named(project),
+                engines=engines,
+                size=wiring.chunk_size(settings),
+                prune=prune,
+                progress=lambda *_: None,
+            )
+
+    return asyncio.run(run())
+
+
+def ask(home: Path, question: str, *, project: str = DEFAULT_PROJECT, top_k: int = 5) -> tuple[str, Answer]:
+    """The answer's text with numbered marks, and the answer."""
+
+    async def run() -> tuple[str, Answer]:
+        async with wiring.reading(settings_for(home)) as reading:
+            pieces = flow.answer(question, project=Project.named(project), engines=reading.engines, top_k=top_k)
+            return await flow.whole(pieces, Numbered().render)
+
+    return asyncio.run(run())
+
+
+def find(home: Path, words: str, *, project: str = DEFAULT_PROJECT) -> list[Passage]:
+    return list(ask(home, words, project=project, top_k=20)[1].found)
+
+
+def document(home: Path, passage: Passage) -> Document | None:
+    async def run() -> Document | None:
+        async with wiring.reading(settings_for(home)) as reading:
+            return await reading.library.document(passage.chunk.document_id)
+
+    return asyncio.run(run())
+
+
+def chunk_ids(home: Path) -> list[str]:
+    """Every chunk id in the library, and a check that the index holds exactly these."""
+
+    async def run() -> tuple[list[str], int]:
+        async with wiring.reading(settings_for(home)) as reading:
+            stored = [chunk.id async for batch in reading.library.every_chunk() for _, chunk in batch]
+            total, _ = await reading.engines.index.frequencies(PROJECT.id, [])
+            return stored, total
+
+    stored, indexed = asyncio.run(run())
+    assert indexed == len(stored), "the index holds what the library holds"
+    return sorted(stored)
+
+
+@pytest.fixture
+def citewell(home: Path, tmp_path: Path) -> Citewell:
+    """Runs the command as a person would, in a folder of its own."""
+
+    def run(*arguments: str, home: Path = home, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [str(Path(sys.executable).with_name("citewell")), *arguments],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=120,
+            check=False,
+            env={**os.environ, "CITEWELL_HOME": str(home), **environment},
+        )
+
+    return run
+
+
+@pytest.fixture
+def server(book_home: Path) -> Iterator[str]:
+    """A real server on loopback over the example book; gives its address."""
+    with serving(book_home) as address:
+        yield address
+
+
+class serving:  # noqa: N801 (reads as a verb where it is used)
+    """`with serving(home) as address:` runs `citewell serve` in a process of its own."""
+
+    def __init__(self, home: Path, *prefix: str, **environment: str) -> None:
+        self._process = subprocess.Popen(
+            [*prefix, str(Path(sys.executable).with_name("citewell")), "serve", "--port", "0"],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "CITEWELL_HOME": str(home), "CITEWELL_LOG_FORMAT": "text", **environment},
+        )
+
+    def __enter__(self) -> str:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            if "open http://" in line:
+                return line.split("open ", 1)[1].strip().removesuffix("/chat")
+        raise AssertionError("the server did not start")
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.communicate(timeout=20)
