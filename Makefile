@@ -5,7 +5,7 @@ BOOK := examples/robotics-book
 LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup run test check eval bench lock clean
+.PHONY: help setup run test check eval bench docs lock clean
 
 help:  ## Say what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -31,6 +31,9 @@ eval: .venv/run  ## Ask the example book's golden questions and print the scores
 
 bench: .venv/dev  ## Measure ingest throughput and query latency
 	$(BIN)/python benchmarks/speed.py $(BOOK)
+
+docs: .venv/run  ## Write the pages that are generated
+	$(BIN)/python -c 'from citewell.settings import as_markdown; print(as_markdown(), end="")' > docs/settings.md
 
 lock: .venv/bin/python  ## Pin every dependency by version and hash, naming no registry
 	$(BIN)/pip install -q uv

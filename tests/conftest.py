@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -151,13 +152,16 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
             env={**os.environ, "CITEWELL_HOME": str(home), "CITEWELL_LOG_FORMAT": "text", **environment},
         )
 
+        self.log = ""
+
     def __enter__(self) -> str:
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            if "open http://" in line:
-                return line.split("open ", 1)[1].strip().removesuffix("/chat")
-        raise AssertionError("the server did not start")
+            self.log += line
+            if found := re.search(r"open (http://[^/]+)/chat", line):
+                return found[1]
+        raise AssertionError(f"the server did not start: {self.log}")
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self._process.communicate(timeout=20)
+        self.log += self._process.communicate(timeout=20)[1]

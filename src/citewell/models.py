@@ -14,7 +14,7 @@ Vector: TypeAlias = "NDArray[np.float32]"
 """One embedding, of unit length."""
 
 Matrix: TypeAlias = "NDArray[np.float32]"
-"""The embeddings of one chunk's windows, a row each."""
+"""Several embeddings, a row each."""
 
 PROJECTS = UUID("6f0d5b0a-8f0e-5b52-9c3e-2f6f1b6f4c11")
 """The namespace in which a project's name becomes its id, the same on every machine."""
@@ -126,11 +126,21 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of a chunk's text that was embedded as one, and how close it is to the question."""
+
+    start: int
+    end: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk that was found, with how close it is to the question (cosine, in [0, 1])."""
+    """A chunk that was found, with the cosine of its best window in [0, 1]."""
 
     chunk: Chunk
     score: float
+    windows: tuple[Window, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +180,12 @@ class Answer:
         """The passages that the answer rests on, in order of first use."""
         by_id = {passage.chunk.id: passage for segment in self.segments for passage in segment.passages}
         return tuple(by_id.values())
+
+    def excerpt(self, passage: Passage, *, length: int) -> str:
+        """The first words that the answer took from a passage, in at most so many characters."""
+        taken = next(segment.text for segment in self.segments if passage in segment.passages)
+        words = " ".join(taken.split())
+        return words if len(words) <= length else words[: words.rfind(" ", 0, length + 1)] or words[:length]
 
 
 @dataclass(frozen=True, slots=True)

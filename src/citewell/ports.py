@@ -16,14 +16,22 @@ class Embeddable:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """A passage embedded window by window: a row of `vectors` and a span of its text for each."""
+
+    vectors: Matrix
+    spans: tuple[tuple[int, int], ...]
+
+
 class Embedder(Protocol):
     """Turns text into unit vectors. `model` names it; vectors of different models never meet."""
 
     model: str
     dimensions: int
 
-    async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Matrix]:
-        """One matrix per passage, a row per window; every token of a passage is in some window."""
+    async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
+        """One embedding per passage; every token of a passage is in some window."""
         ...
 
     async def embed_query(self, text: str) -> Vector: ...
@@ -35,7 +43,7 @@ class Entry:
 
     project: UUID
     chunk: Chunk
-    vectors: Matrix
+    embedding: Embedding
 
 
 class Index(Protocol):
@@ -111,6 +119,6 @@ class Library(Protocol):
 class VectorCache(Protocol):
     """Remembers embeddings by what was embedded, so that nothing is embedded twice."""
 
-    async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Matrix]: ...
+    async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]: ...
 
-    async def remember(self, vectors: Mapping[str, Matrix], *, model: str) -> None: ...
+    async def remember(self, embeddings: Mapping[str, Embedding], *, model: str) -> None: ...

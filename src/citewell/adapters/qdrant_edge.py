@@ -47,7 +47,7 @@ from qdrant_edge import (
 
 from citewell.adapters.generations import Generations, copy_sparse
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
-from citewell.models import Chunk, Passage, Vector
+from citewell.models import Chunk, Passage, Vector, Window
 from citewell.ports import Change, Entry
 
 _DENSE, _WORDS = "dense", "bm25"
@@ -228,7 +228,7 @@ class QdrantEdgeShelf:
             shard.update(UpdateOperation.upsert_points(points[start : start + _UPSERT]))
 
     def _point(self, entry: Entry) -> Point:
-        vectors, chunk = entry.vectors, entry.chunk
+        vectors, chunk = entry.embedding.vectors, entry.chunk
         # The engine takes NaN and keeps half of a batch it refuses, so nothing wrong may reach it.
         if vectors.ndim != 2 or vectors.shape[1] != self._dimensions or not np.isfinite(vectors).all():
             raise StoreUnavailable(f"{chunk.source}: the embedder gave vectors that cannot be stored ({vectors.shape})")
@@ -271,13 +271,15 @@ def _payload(entry: Entry) -> dict[str, Any]:
         "text": chunk.text,
         "place": [chunk.start, chunk.end, chunk.first_line, chunk.last_line],
         "page": chunk.page,
+        "windows": [list(span) for span in entry.embedding.spans],
     }
 
 
 def _passage(hit: Any, vector: Vector) -> Passage:
     stored: dict[str, Any] = hit.payload
     start, end, first_line, last_line = stored["place"]
-    cosine = float(np.max(np.asarray(hit.vector[_DENSE], dtype=np.float32) @ vector))
+    cosines = np.clip(np.asarray(hit.vector[_DENSE], dtype=np.float32) @ vector, 0.0, 1.0).tolist()
+    windows = tuple(Window(first, last, score) for (first, last), score in zip(stored["windows"], cosines, strict=True))
     chunk = Chunk(
         id=stored["id"],
         document_id=UUID(stored["document"]),
@@ -294,4 +296,4 @@ def _passage(hit: Any, vector: Vector) -> Passage:
         last_line=last_line,
         page=stored["page"],
     )
-    return Passage(chunk, min(1.0, max(0.0, cosine)))
+    return Passage(chunk, max(cosines), windows)

@@ -35,7 +35,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from citewell.errors import StoreUnavailable
-from citewell.models import Chunk, Document, Matrix, Project
+from citewell.models import Chunk, Document, Project
+from citewell.ports import Embedding
 
 _tables = MetaData()
 
@@ -79,7 +80,7 @@ _embeddings = Table(
     _tables,
     Column("text_hash", String(64), primary_key=True),
     Column("model", String, primary_key=True),
-    Column("windows", Integer, nullable=False),
+    Column("spans", String, nullable=False),
     Column("vectors", LargeBinary, nullable=False),
 )
 _facts = Table("facts", _tables, Column("name", String, primary_key=True), Column("value", String, nullable=False))
@@ -107,7 +108,7 @@ class SqlLibrary:
     async def fingerprints(self, project: Project) -> Mapping[str, str]:
         query = select(_documents.c.path, _documents.c.fingerprint).where(_documents.c.project_id == project.id)
         async with self._engine.connect() as connection:
-            return dict((await connection.execute(query)).tuples().all())
+            return {row.path: row.fingerprint for row in await connection.execute(query)}
 
     async def document(self, document_id: UUID) -> Document | None:
         query = select(_documents).where(_documents.c.id == document_id)
@@ -167,24 +168,26 @@ class SqlLibrary:
                 fact.on_conflict_do_update(index_elements=["name"], set_={"value": str(generation)})
             )
 
-    async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Matrix]:
-        known: dict[str, Matrix] = {}
+    async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]:
+        known: dict[str, Embedding] = {}
         async with self._engine.connect() as connection:
             for part in _batches(keys):
                 query = select(_embeddings).where(_embeddings.c.model == model, _embeddings.c.text_hash.in_(part))
                 for row in await connection.execute(query):
-                    known[row.text_hash] = np.frombuffer(row.vectors, dtype="<f4").reshape(row.windows, -1)
+                    spans = tuple((start, end) for start, end in json.loads(row.spans))
+                    vectors = np.frombuffer(row.vectors, dtype="<f4").reshape(len(spans), -1)
+                    known[row.text_hash] = Embedding(vectors, spans)
         return known
 
-    async def remember(self, vectors: Mapping[str, Matrix], *, model: str) -> None:
+    async def remember(self, embeddings: Mapping[str, Embedding], *, model: str) -> None:
         rows = [
             {
                 "text_hash": key,
                 "model": model,
-                "windows": len(matrix),
-                "vectors": matrix.astype("<f4").tobytes(),
+                "spans": json.dumps(one.spans),
+                "vectors": one.vectors.astype("<f4").tobytes(),
             }
-            for key, matrix in vectors.items()
+            for key, one in embeddings.items()
         ]
         if rows:
             async with self._engine.begin() as connection:

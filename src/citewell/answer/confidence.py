@@ -1,7 +1,7 @@
 """How likely the found passages answer the question: a number that means what it says. Pure.
 
-Fitted by `benchmarks/fit.py` on questions that were answered, questions whose pages were taken away
-and questions about something else entirely.
+Fitted by `benchmarks/fit.py` on questions that documents answer, questions about other documents, and
+questions about something else entirely.
 """
 
 from collections.abc import Sequence
@@ -16,50 +16,39 @@ from citewell.answer.terms import specific, stems
 from citewell.answer.weights import fitted
 
 FEATURES = (
-    "bias", "similarity", "above_background", "similarity_of_three", "passage_coverage", "unit_coverage",
-    "context_coverage", "unknown", "unknown_specific", "specific_missing", "subject_words", "unit_log_odds", "pairs",
+    "bias", "similarity", "similarity_of_three", "above_background", "passage_coverage",
+    "unknown", "unknown_specific", "specific_missing",
 )  # fmt: skip
 
 _WEIGHTS = fitted("confidence", FEATURES)
-_COVERED, _NEARBY, _LABEL, _PASSAGE, _PAIRS = (
-    UNIT_FEATURES.index(name)
-    for name in ("covered", "covered_nearby", "covered_by_label", "covered_by_passage", "pairs")
-)
+_PASSAGE = UNIT_FEATURES.index("covered_by_passage")
 
-# Below REFUSE nothing is answered; below WEAK an answer is marked as doubtful. Chosen by
-# `benchmarks/fit.py` for the local embedding model; docs/log.md has the trade-off.
-REFUSE = 0.5
-WEAK = 0.7
+REFUSE, WEAK = fitted("bands", ("refuse", "weak"))
+"""Below the first nothing is answered, below the second an answer is doubtful; for the local embedding model."""
 
 
 def features(question: str, found: Retrieved, units: Sequence[Candidate]) -> NDArray[np.float64]:
     """What tells an answered question from one that only sounds like it."""
     scores = sorted((passage.score for passage in found.passages), reverse=True) or [0.0]
-    described = np.array([one.features for one in units]) if units else np.zeros((1, len(UNIT_FEATURES)))
-    context = described[:, _COVERED] + described[:, _NEARBY] + described[:, _LABEL]
     names = specific(question)
     said = frozenset().union(*(one.words for one in units), *(stems(one.chunk.label) for one in found.passages))
     values = {
         "bias": 1.0,
         "similarity": scores[0],
-        "above_background": scores[0] - found.background,
         "similarity_of_three": float(np.mean(scores[:3])),
-        "passage_coverage": float(described[:, _PASSAGE].max()),
-        "unit_coverage": float(described[:, _COVERED].max()),
-        "context_coverage": float(context.max()),
+        "above_background": scores[0] - found.background,
+        "passage_coverage": max((float(one.features[_PASSAGE]) for one in units), default=0.0),
         "unknown": _share(found, found.unknown - names),
         "unknown_specific": _share(found, found.unknown & names),
         "specific_missing": _share(found, names - said - found.unknown),
-        "subject_words": min(len(found.weights), 10) / 10,
-        "unit_log_odds": max((one.log_odds for one in units), default=-10.0),
-        "pairs": float(described[:, _PAIRS].max()),
     }
     return np.array([values[name] for name in FEATURES])
 
 
-def _share(found: Retrieved, spoken: frozenset[str]) -> float:
-    return sum(found.weights[stem] for stem in spoken if stem in found.weights)
-
-
 def confidence(values: NDArray[np.float64]) -> float:
     return float(1 / (1 + np.exp(-(values @ _WEIGHTS))))
+
+
+def _share(found: Retrieved, spoken: frozenset[str]) -> float:
+    """How much of the question these stems are."""
+    return sum(found.weights[stem] for stem in spoken if stem in found.weights)

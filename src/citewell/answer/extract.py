@@ -18,9 +18,9 @@ from citewell.answer.units import Unit, quote, units
 from citewell.answer.weights import fitted
 from citewell.models import Passage
 
-_MOST_QUOTES = 3
-_MOST_CHARACTERS = 700
-_WORTH_QUOTING = -2.1  # log-odds below the best unit
+_MOST_QUOTES = 6
+_MOST_CHARACTERS = 800
+_WORTH_QUOTING = -3.0  # log-odds below the best unit
 
 # What kind of answer is wanted, and what looks like one.
 _QUANTITY = re.compile(
@@ -41,8 +41,8 @@ _HOW_TO = re.compile(
     re.IGNORECASE,
 )
 _IMPERATIVE = re.compile(
-    r"""^\W*(?:use|set|add|run|check|start|put|keep|give|install|create|make|avoid|do\ not|don't|never|always|first|to|if
-             |lower|raise|limit|cut|call|wrap|enable|disable|replace|remove|write|choose|place|move|wait)\b""",
+    r"""^\W*(?:use|set|add|run|check|start|put|keep|give|install|create|make|avoid|do\ not|don't|never|always|first|to
+             |if|lower|raise|limit|cut|call|wrap|enable|disable|replace|remove|write|choose|place|move|wait)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 _WHAT_IS = re.compile(r"^\W*(?:what(?:'s| is| are| does)|define|meaning of|explain)\b", re.IGNORECASE)
@@ -53,11 +53,17 @@ _DANGLING = re.compile(
     r"^\W*(?:this|that|these|those|it|they|he|she|its|their|such|both|here|then|so|but|and|also|however)\b",
     re.IGNORECASE,
 )
+_WANTS_CODE = re.compile(
+    r"\\b(?:code|commands?|script|snippet|syntax|python|bash|shell|yaml|json|xml|config\\w*|install|run|call|write|function|api"
+    r"|example|how (?:do|can|would) (?:i|we|you)|how to)\\b",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]+")
 _DIGIT = re.compile(r"\d")
 
 FEATURES = (
     "covered", "covered_nearby", "covered_by_label", "covered_by_passage", "pairs", "best_rank", "similarity",
+    "window_similarity",
     "quantity", "names_someone", "gives_reason", "instructs", "defines", "dangling", "asks", "very_short",
     "length", "item", "row", "code", "math", "first", "adds_nothing",
 )  # fmt: skip
@@ -95,22 +101,25 @@ def candidates(question: str, passages: Sequence[Passage], weights: Mapping[str,
     `weights` says how much each stem of the question's subject matters; they add up to 1.
     """
     asked = _Asked(question, weights)
+    wants_code = bool(_WANTS_CODE.search(question))
     found: list[Candidate] = []
     for rank, passage in enumerate(passages):
         text = passage.chunk.text
-        parts = units(text)
+        # Code speaks of many things it does not explain; it answers only who asks for it.
+        parts = [unit for unit in units(text) if wants_code or unit.kind != "code"]
         spoken = [frozenset(stems(quote(text, unit))) for unit in parts]
         label = frozenset(stems(passage.chunk.label))
         whole = asked.coverage(frozenset().union(*spoken, label))
         for place, unit in enumerate(parts):
             nearby = frozenset().union(*spoken[max(0, place - 1) : place + 2])
             features = asked.features(quote(text, unit), unit, spoken[place], nearby, label)
-            features.update(
-                covered_by_passage=whole,
-                best_rank=1 / (1 + rank),
-                similarity=passage.score,
-                first=float(place == 0),
-            )
+            features |= {
+                "covered_by_passage": whole,
+                "best_rank": 1 / (1 + rank),
+                "similarity": passage.score,
+                "window_similarity": _nearest_window(passage, unit),
+                "first": float(place == 0),
+            }
             found.append(Candidate(rank, unit, np.array([features[name] for name in FEATURES]), spoken[place]))
     return found
 
@@ -140,6 +149,11 @@ def choose(found: Sequence[Candidate], passages: Sequence[Passage], *, most: int
         Quote(one.passage, one.unit, quote(passages[one.passage].chunk.text, one.unit))
         for one in sorted(chosen, key=reading_order)
     ]
+
+
+def _nearest_window(passage: Passage, unit: Unit) -> float:
+    """How close the embedded stretch that holds this unit is to the question."""
+    return max((one.score for one in passage.windows if one.start < unit.end and one.end > unit.start), default=0.0)
 
 
 class _Asked:

@@ -25,12 +25,19 @@ def stem(word: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text as written, identifiers split: "mapBatches" -> "map", "Batches"."""
-    return [part for word in _WORD.findall(text) for part in _CAMEL.split(word)]
+    """The words of a text as written."""
+    return _WORD.findall(text)
 
 
 def stems(text: str) -> list[str]:
-    return [stem(word) for word in words(text)]
+    """The stems of a text; an identifier gives its own and its parts': "mapBatches" -> "mapbatch", "map", "batch"."""
+    found = []
+    for word in _WORD.findall(text):
+        found.append(stem(word))
+        if not (word.islower() or word.istitle() or word.isupper() or word.isdigit()):
+            parts = _CAMEL.split(word)
+            found.extend(stem(part) for part in parts if len(parts) > 1)
+    return found
 
 
 def subject(question: str) -> dict[str, str]:
@@ -38,12 +45,12 @@ def subject(question: str) -> dict[str, str]:
 
     subject("How do I calibrate the camera?") -> {"calibr": "calibrate", "camera": "camera"}
     """
-    spoken = [word for word in words(question) if word.casefold() not in _WRAPPING]
+    spoken = [word for word in words(question) if word.casefold().replace("’", "'") not in _WRAPPING]
     return {stem(word): word for word in spoken or words(question)}
 
 
 def specific(question: str) -> frozenset[str]:
-    """Stems of what only this question would say: names, codes, words no general vocabulary has.
+    """Stems of what only this question would say: names, codes, words that are not general English.
 
     specific("Does nitinol beat a Dynamixel MX64?") -> stems of nitinol, Dynamixel and MX64
     """
@@ -52,14 +59,14 @@ def specific(question: str) -> frozenset[str]:
         stem(word)
         for position, word in enumerate(spoken)
         if any(mark.isdigit() for mark in word)
-        or (position > 0 and word[0].isupper() and word != "I")
-        or (word.isascii() and len(word) > 3 and word.casefold() not in _common())
+        or (position > 0 and word[0].isupper())
+        or (len(word) > 3 and stem(word) not in _general())
     }
     return frozenset(found & subject(question).keys())
 
 
 @cache
-def _common() -> frozenset[str]:
-    """Words frequent enough in English to be whole entries of BERT's vocabulary, with their plain inflections."""
+def _general() -> frozenset[str]:
+    """Stems of the words that are frequent enough in English to be whole entries of BERT's vocabulary."""
     entries = files("citewell").joinpath("data", "bert-uncased-vocabulary.txt").read_text(encoding="utf-8").split("\n")
-    return frozenset(entries)
+    return frozenset(stem(entry) for entry in entries if entry.isalpha())

@@ -71,7 +71,7 @@ async def ask_stream(body: AskRequest, request: Request) -> StreamingResponse:
     """The same answer as server-sent events, piece by piece."""
     events = _events(body, request)
     first = await anext(events)  # what fails before the first byte is an HTTP error, not an event
-    return StreamingResponse(_sse(first, events), media_type="text/event-stream", headers=_STREAM_HEADERS)
+    return StreamingResponse(as_sse(first, events), media_type="text/event-stream", headers=_STREAM_HEADERS)
 
 
 async def _events(body: AskRequest, request: Request) -> AsyncIterator[StreamChunk]:
@@ -84,13 +84,14 @@ async def _events(body: AskRequest, request: Request) -> AsyncIterator[StreamChu
     )
     async for piece in pieces:
         if isinstance(piece, Answer):
-            citations = [_citation(passage) for passage in marks.passages]
+            citations = [_citation(passage, piece) for passage in marks.passages]
             yield StreamChunk(content="", done=True, citations=citations, confidence=round(piece.confidence, 4))
         else:
             yield StreamChunk(content=marks.render(piece))
 
 
-async def _sse(first: StreamChunk, rest: AsyncIterator[StreamChunk]) -> AsyncIterator[str]:
+async def as_sse(first: StreamChunk, rest: AsyncIterator[StreamChunk]) -> AsyncIterator[str]:
+    """The events as lines of a stream that always ends with `done`."""
     try:
         yield _line(first)
         async for event in rest:
@@ -104,11 +105,11 @@ def _line(event: StreamChunk) -> str:
     return f"data: {json.dumps(event.model_dump(exclude_none=True), ensure_ascii=False)}\n\n"
 
 
-def _citation(passage: Passage) -> Citation:
+def _citation(passage: Passage, answer: Answer) -> Citation:
     chunk = passage.chunk
     return Citation(
         chapter=chunk.source.rsplit("/", 1)[-1].rsplit(".", 1)[0],
         chapter_title=chunk.chapter,
         source_file=chunk.source,
-        excerpt=" ".join(chunk.text.split())[:_EXCERPT],
+        excerpt=answer.excerpt(passage, length=_EXCERPT),
     )

@@ -18,10 +18,24 @@ def run(settings: Settings, *, host: str, port: int) -> None:
     logs.configure(level=settings.log_level, as_json=settings.log_format == "json")
     for name in settings.unused():
         _log.warning("%s is set, but this version does not use it", name)
-    listener = _listen(host, port)
+    if host not in ("127.0.0.1", "::1", "localhost"):
+        _log.warning("listening on %s: whoever can reach this address can ask", host)
     config = uvicorn.Config(create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=10)
-    _log.info("open http://%s:%d/chat", host if ":" not in host else f"[{host}]", listener.getsockname()[1])
-    uvicorn.Server(config).run(sockets=[listener])
+    listener = _listen(host, port)
+    _Server(config, host=host, port=listener.getsockname()[1]).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Says where the page is once it can be opened."""
+
+    def __init__(self, config: uvicorn.Config, *, host: str, port: int) -> None:
+        super().__init__(config)
+        self._page = f"http://{f'[{host}]' if ':' in host else host}:{port}/chat"
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            _log.info("ready: open %s", self._page)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -145,16 +145,16 @@ def _read(file: SourceFile, *, project: Project, size: ChunkSize) -> tuple[Docum
 
 
 async def _embedded(chunks: Sequence[tuple[UUID, Chunk]], engines: Engines, run: _Run) -> list[Entry]:
-    """The chunks with their vectors: remembered ones where the same words were embedded before."""
+    """The chunks with their embeddings: remembered ones where the same words were embedded before."""
     wanted = {_key(one): Embeddable(one.label, one.text) for _, one in chunks}
-    vectors = await engines.cache.recall(list(wanted), model=engines.embedder.model)
-    if missing := [key for key in wanted if key not in vectors]:
+    known = await engines.cache.recall(list(wanted), model=engines.embedder.model)
+    if missing := [key for key in wanted if key not in known]:
         made = await engines.embedder.embed_passages([wanted[key] for key in missing])
         fresh = dict(zip(missing, made, strict=True))
         await engines.cache.remember(fresh, model=engines.embedder.model)
-        vectors |= fresh
+        known |= fresh
         run.embedded += len(fresh)
-    return [Entry(owner, one, vectors[_key(one)]) for owner, one in chunks]
+    return [Entry(owner, one, known[_key(one)]) for owner, one in chunks]
 
 
 def _key(one: Chunk) -> str:

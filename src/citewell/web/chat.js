@@ -79,13 +79,13 @@ async function stream(question, onContent) {
 
 /** Paragraphs, code and tables as they stand, and each [n] as a link to its source. */
 function rendered(text, turn) {
-  return text.split("\n\n").filter((block) => block.trim()).map((block) => {
-    const asItStands = /^\s*(```|~~~|\||\$\$)/.test(block);
-    const node = element(asItStands ? "pre" : "p");
-    for (const part of block.split(asItStands ? /$^/ : /(\[\d+\])/)) {
+  return blocks(text).map(({ kind, lines }) => {
+    const node = element(kind === "prose" ? "p" : "pre");
+    const shown = lines.join("\n");
+    for (const part of kind === "prose" ? shown.split(/(\[\d+\])/) : [shown]) {
       const mark = /^\[(\d+)\]$/.exec(part);
       if (!mark) {
-        node.append(part.replaceAll("**", ""));
+        node.append(part.replace(/\*\*(.+?)\*\*/g, "$1"));
         continue;
       }
       const link = element("a", "mark", part);
@@ -96,13 +96,37 @@ function rendered(text, turn) {
   });
 }
 
+/** Cut the text at blank lines, but never inside a fence; fence lines themselves are not shown. */
+function blocks(text) {
+  const found = [];
+  let current = null;
+  let fence = "";
+  for (const line of text.split("\n")) {
+    const tick = /^\s*(`{3,}|~{3,})/.exec(line)?.[1] ?? "";
+    if (fence) {
+      if (tick.startsWith(fence)) fence = current = null;
+      else current.lines.push(line);
+    } else if (tick) {
+      fence = tick;
+      found.push((current = { kind: "code", lines: [] }));
+    } else if (!line.trim()) {
+      current = null;
+    } else {
+      const kind = /^\s*(\||\$\$)/.test(line) ? "table" : "prose";
+      if (current?.kind !== kind) found.push((current = { kind, lines: [] }));
+      current.lines.push(line);
+    }
+  }
+  return found;
+}
+
 function sources(citations, turn) {
   const list = element("ol", "sources");
   citations.forEach((citation, position) => {
     const item = element("li");
     item.id = `source-${turn}-${position + 1}`;
     item.append(element("strong", "", citation.chapter_title), " ", element("span", "file", citation.source_file));
-    item.append(element("q", "", `${citation.excerpt}…`));
+    item.append(element("q", "", citation.excerpt));
     list.append(item);
   });
   return list;

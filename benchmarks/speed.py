@@ -1,0 +1,117 @@
+"""How much of the machine an ingest uses, and where a question's time goes.
+
+    python benchmarks/speed.py FOLDER [--rounds N]
+
+Ingest throughput is given as a fraction of what the bare ONNX session does with the same windows in the
+same run, since machines are noisy and seconds do not travel. Rounds alternate between the two.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+from citewell import wiring
+from citewell.adapters.minilm import MiniLmEmbedder, batches
+from citewell.answer.confidence import confidence, features
+from citewell.answer.extract import candidates, choose
+from citewell.answer.retrieve import retrieve
+from citewell.ingest.chunk import chunk
+from citewell.ingest.flow import Engines, ingest
+from citewell.ingest.load import load, read_bytes
+from citewell.ingest.walk import walk
+from citewell.models import Project, document_id
+from citewell.ports import Embeddable
+from citewell.settings import Settings
+
+PROJECT = Project.named("benchmark")
+
+
+def windows_of(folder: Path, embedder: MiniLmEmbedder) -> list[list[int]]:
+    files, _ = walk([folder])
+    size = wiring.chunk_size(Settings())
+    passages: dict[tuple[str, str], Embeddable] = {}
+    for file in files:
+        manuscript = load(file, read_bytes(file))
+        made, _ = chunk(manuscript, document_id=document_id(PROJECT, file.path), source=file.path, size=size)
+        passages.update({(one.label, one.text): Embeddable(one.label, one.text) for one in made})
+    return embedder.windows(list(passages.values()))
+
+
+def raw_seconds(windows: list[list[int]], embedder: MiniLmEmbedder) -> float:
+    """The model alone: windows already made, batched in the best order."""
+    began = perf_counter()
+    for rows in batches(windows):
+        embedder.run([windows[row] for row in rows])
+    return perf_counter() - began
+
+
+async def pipeline_seconds(folder: Path, embedder: MiniLmEmbedder) -> float:
+    """From files to a published index, nothing cached."""
+    with tempfile.TemporaryDirectory() as home:
+        settings = Settings(home=Path(home))
+        async with wiring.writing(settings, wait=False, on_wait=lambda: None) as engines:
+            mine = Engines(engines.library, engines.cache, embedder, engines.shelf)
+            result = await ingest(
+                [folder], project=PROJECT, engines=mine, size=wiring.chunk_size(settings), progress=lambda *_: None
+            )
+    return result.seconds
+
+
+async def query_latencies(folder: Path, questions: list[str]) -> dict[str, list[float]]:
+    spent: dict[str, list[float]] = {"embed": [], "search": [], "extract": []}
+    with tempfile.TemporaryDirectory() as home:
+        settings = Settings(home=Path(home))
+        async with wiring.writing(settings, wait=False, on_wait=lambda: None) as engines:
+            await ingest(
+                [folder], project=PROJECT, engines=engines, size=wiring.chunk_size(settings), progress=lambda *_: None
+            )
+        async with wiring.reading(settings) as reading:
+            embedder, index = reading.engines.embedder, reading.engines.index
+            for question in [questions[0], *questions]:
+                began = perf_counter()
+                await embedder.embed_query(question)
+                embedded = perf_counter()
+                found = await retrieve(question, project=PROJECT.id, embedder=embedder, index=index, limit=5)
+                searched = perf_counter()
+                units = candidates(question, found.passages, found.weights)
+                confidence(features(question, found, units))
+                choose(units, found.passages)
+                extracted = perf_counter()
+                spent["embed"].append(embedded - began)
+                spent["search"].append(searched - embedded - (embedded - began))  # retrieving embeds once more
+                spent["extract"].append(extracted - searched)
+    return {name: values[1:] for name, values in spent.items()}  # the first question loads the model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    embedder = MiniLmEmbedder()
+    embedder.load()
+    windows = windows_of(options.folder, embedder)
+    tokens = sum(map(len, windows))
+    ratios, raws = [], []
+    for _ in range(options.rounds):
+        raw = raw_seconds(windows, embedder)
+        pipeline = asyncio.run(pipeline_seconds(options.folder, embedder))
+        ratios.append(raw / pipeline)
+        raws.append(raw)
+    print(f"{len(windows)} windows, {tokens} tokens; bare session {tokens / statistics.median(raws):.0f} tokens/s")
+    spread = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    print(f"ingest / bare session: {statistics.median(ratios):.2f}  (rounds: {spread})")
+    golden = options.folder / "golden.jsonl"
+    if golden.exists():
+        questions = [json.loads(line)["text"] for line in golden.read_text(encoding="utf-8").splitlines()]
+        for name, values in asyncio.run(query_latencies(options.folder, questions)).items():
+            cut = statistics.quantiles(values, n=20)
+            print(f"{name:8} p50 {statistics.median(values) * 1000:6.1f} ms   p95 {cut[-1] * 1000:6.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""What every Index and its Shelf promise."""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from uuid import UUID, uuid5
+
+import numpy as np
+import pytest
+
+from citewell.adapters.qdrant_edge import QdrantEdgeIndex, QdrantEdgeShelf
+from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
+from citewell.models import Chunk, Project, Vector, chunk_id, content_hash
+from citewell.ports import Change, Embedding, Entry, Index, Shelf
+
+pytestmark = pytest.mark.anyio
+
+OURS, THEIRS = Project.named("ours").id, Project.named("theirs").id
+SIZE = 4
+
+
+class Store:
+    """An index and its shelf over one folder."""
+
+    def __init__(self, folder: Path, model: str = "test") -> None:
+        self.shelf: Shelf = QdrantEdgeShelf(folder, model=model, dimensions=SIZE)
+        self.index: Index = QdrantEdgeIndex(folder, model=model, dimensions=SIZE)
+
+    async def publish(self, *changes: Change, base: int | None = None) -> int:
+        generation = await self.shelf.stage(_each(changes), base=base)
+        self.shelf.publish(generation)
+        return generation
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    made = Store(tmp_path / "index")
+    yield made
+    await made.index.close()
+
+
+async def _each(changes: Sequence[Change]) -> AsyncIterator[Change]:
+    for change in changes:
+        yield change
+
+
+def vector(*values: float) -> Vector:
+    unit = np.array(values, dtype=np.float32)
+    return unit / np.linalg.norm(unit)
+
+
+def entry(text: str, *rows: Vector, project: UUID = OURS, document: str = "a.md") -> Entry:
+    identity = uuid5(project, document)
+    content = content_hash("Title", "Section", text)
+    chunk = Chunk(
+        id=chunk_id(identity, content),
+        document_id=identity,
+        content_hash=content,
+        index=0,
+        source=document,
+        chapter="Title",
+        section="Section",
+        headings=("Section",),
+        text=text,
+        start=0,
+        end=len(text),
+        first_line=1,
+        last_line=1,
+    )
+    return Entry(project, chunk, Embedding(np.stack(rows), tuple((0, len(text)) for _ in rows)))
+
+
+EAST, NORTH, UP = vector(1, 0, 0, 0), vector(0, 1, 0, 0), vector(0, 0, 1, 0)
+
+
+async def test_before_the_first_publish_there_is_nothing_to_search(store: Store) -> None:
+    with pytest.raises(EmptyKnowledgeBase, match="citewell ingest"):
+        await store.index.search(OURS, vector=EAST, words="x", limit=5)
+    await store.shelf.stage(_each([Change(entries=[entry("staged", EAST)])]), base=None)
+    with pytest.raises(EmptyKnowledgeBase):
+        await store.index.frequencies(OURS, [])
+
+
+async def test_what_went_in_comes_out_whole(store: Store) -> None:
+    stored = entry("A pump moves water.", EAST)
+    await store.publish(Change(entries=[stored]))
+    (found,) = await store.index.search(OURS, vector=EAST, words="pump", limit=5)
+    assert found.chunk == stored.chunk
+    assert found.score == pytest.approx(1, abs=1e-3)
+    assert [(one.start, one.end) for one in found.windows] == [(0, len(stored.chunk.text))]
+
+
+async def test_a_chunk_is_found_by_its_best_window_and_once(store: Store) -> None:
+    await store.publish(Change(entries=[entry("two sides", EAST, NORTH), entry("one side", UP, document="b.md")]))
+    found = await store.index.search(OURS, vector=NORTH, words="", limit=5)
+    assert [one.chunk.text for one in found] == ["two sides", "one side"]
+    assert [round(one.score, 2) for one in found] == [1.0, 0.0]
+
+
+async def test_words_find_what_vectors_do_not(store: Store) -> None:
+    entries = [entry(f"filler {n}", EAST, document=f"{n}.md") for n in range(60)]
+    await store.publish(Change(entries=[*entries, entry("the zyxomma dragonfly", UP, document="z.md")]))
+    found = await store.index.search(OURS, vector=EAST, words="zyxomma", limit=3)
+    assert "the zyxomma dragonfly" in [one.chunk.text for one in found]
+
+
+async def test_no_project_sees_another(store: Store) -> None:
+    await store.publish(Change(entries=[entry("ours alone", EAST), entry("theirs alone", EAST, project=THEIRS)]))
+    found = await store.index.search(OURS, vector=EAST, words="alone theirs", limit=10)
+    assert [one.chunk.text for one in found] == ["ours alone"]
+    assert await store.index.frequencies(OURS, ["alone", "theirs"]) == (1, [1, 0])
+
+
+async def test_frequencies_count_chunks_that_speak_a_word_in_any_form(store: Store) -> None:
+    await store.publish(Change(entries=[entry("Pumps run.", EAST), entry("A pump, a pump.", NORTH, document="b.md")]))
+    assert await store.index.frequencies(OURS, ["pump", "running", "octopus"]) == (2, [2, 1, 0])
+
+
+async def test_a_document_that_goes_leaves_nothing(store: Store) -> None:
+    kept, gone = entry("kept", EAST), entry("gone", NORTH, document="b.md")
+    base = await store.publish(Change(entries=[kept, gone]))
+    await store.publish(Change(remove=[gone.chunk.document_id]), base=base)
+    found = await store.index.search(OURS, vector=NORTH, words="gone", limit=5)
+    assert [one.chunk.text for one in found] == ["kept"]
+    assert await store.index.frequencies(OURS, ["gone"]) == (1, [0])
+
+
+async def test_readers_see_a_generation_only_once_it_is_published(store: Store) -> None:
+    base = await store.publish(Change(entries=[entry("old", EAST)]))
+    staged = await store.shelf.stage(_each([Change(entries=[entry("new", NORTH, document="b.md")])]), base=base)
+    assert (await store.index.frequencies(OURS, []))[0] == 1
+    assert store.shelf.holds(staged)
+    store.shelf.publish(staged)
+    store.shelf.publish(staged)
+    assert (await store.index.frequencies(OURS, []))[0] == 2
+
+
+async def test_two_readers_share_a_generation_unharmed(store: Store, tmp_path: Path) -> None:
+    await store.publish(Change(entries=[entry("shared", EAST)]))
+    other = Store(tmp_path / "index")
+    for reader in (store, other, store):
+        assert len(await reader.index.search(OURS, vector=EAST, words="", limit=5)) == 1
+    await other.index.close()
+
+
+async def test_another_model_is_refused_with_both_names(store: Store, tmp_path: Path) -> None:
+    generation = await store.publish(Change(entries=[entry("text", EAST)]))
+    other = Store(tmp_path / "index", model="newer")
+    with pytest.raises(IndexMismatch, match=r"test.*newer"):
+        await other.index.search(OURS, vector=EAST, words="", limit=5)
+    assert not other.shelf.holds(generation)
+
+
+@pytest.mark.parametrize("bad", [np.full((1, SIZE), np.nan), np.ones((1, SIZE + 1)), np.ones(SIZE)])
+async def test_vectors_that_make_no_sense_never_reach_the_engine(store: Store, bad: Vector) -> None:
+    good = entry("good", EAST)
+    base = await store.publish(Change(entries=[good]))
+    broken = Entry(OURS, entry("bad", EAST, document="b.md").chunk, Embedding(bad.astype(np.float32), ((0, 3),)))
+    with pytest.raises(StoreUnavailable, match="cannot be stored"):
+        await store.publish(Change(entries=[broken]), base=base)
+    assert (await store.index.frequencies(OURS, []))[0] == 1

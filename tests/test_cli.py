@@ -1,0 +1,98 @@
+"""The command line helps, answers, and never shows a traceback for a user's mistake."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import BOOK, Citewell, document, find
+
+
+def test_help_says_what_there_is_without_loading_engines(citewell: Citewell) -> None:
+    shown = citewell("--help")
+    assert shown.returncode == 0
+    for command in ("ingest", "ask", "search", "serve", "eval"):
+        assert command in shown.stdout
+        assert citewell(command, "--help").returncode == 0
+
+
+def test_ask_streams_an_answer_with_numbered_sources(citewell: Citewell, book_home: Path) -> None:
+    shown = citewell("ask", "Why do gyroscopes drift?", home=book_home)
+    assert shown.returncode == 0
+    answer, sources = shown.stdout.split("\n\nSources")
+    assert "[1]" in answer
+    assert "  [1] 02-body-and-senses/02-proprioception.mdx:" in sources
+    assert "(score 0." in sources
+
+
+def test_ask_as_json_gives_one_object_whose_citations_resolve(citewell: Citewell, book_home: Path) -> None:
+    body = json.loads(citewell("ask", "--json", "Why do gyroscopes drift?", home=book_home).stdout)
+    assert list(body) == ["answer", "confidence", "mode", "model", "citations"]
+    assert (body["mode"], body["model"]) == ("full", "extractive")
+    by_id = {passage.chunk.id: passage for passage in find(book_home, "Why do gyroscopes drift?")}
+    for citation in body["citations"]:
+        assert list(citation) == [
+            "id", "documentId", "chunkIndex", "source", "chapter", "section", "start", "end", "line", "score", "text",
+        ]  # fmt: skip
+        stored = document(book_home, by_id[citation["id"]])
+        assert stored is not None
+        assert stored.text[citation["start"] : citation["end"]] == citation["text"]
+        assert len(citation["id"]) == 64
+
+
+def test_not_covered_is_an_answer_too(citewell: Citewell, book_home: Path) -> None:
+    shown = citewell("ask", "How long does a chicken roast?", home=book_home)
+    assert shown.returncode == 0
+    assert "not covered by this book" in shown.stdout
+    assert "Sources" not in shown.stdout
+
+
+def test_search_lists_places(citewell: Citewell, book_home: Path) -> None:
+    shown = citewell("search", "friction cone", home=book_home)
+    assert shown.stdout.startswith("1. 03-motion/04-manipulation.mdx:")
+    found = json.loads(citewell("search", "--json", "--top-k", "2", "friction cone", home=book_home).stdout)
+    assert len(found) == 2
+
+
+def test_ingest_as_json_is_the_contract_s_result(citewell: Citewell, docs: Path) -> None:
+    (docs / "broken.md").write_bytes(b"\xff")
+    shown = citewell("ingest", str(docs), "--json")
+    body = json.loads(shown.stdout)
+    assert (body["files_processed"], body["chunks_created"]) == (3, 5)
+    assert body["exit_code"] == shown.returncode == 1
+    assert len(body["errors"]) == 1
+    assert body["errors"][0].startswith("broken.md: not UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "says"),
+    [
+        (["ask", "What is it?"], {}, "citewell ingest"),
+        (["ask", "  "], {}, "empty"),
+        (["search", " "], {}, "nothing to search"),
+        (["ask", "x", "--top-k", "99"], {}, "1<=x<=20"),
+        (["ingest"], {}, "Missing argument"),
+        (["ingest", "nowhere"], {}, "no such file or folder"),
+        (["frobnicate"], {}, "No such command"),
+        (["serve", "--port", "8000", "--host", "203.0.113.9"], {}, "choose another with --port"),
+        (["eval", "nowhere.jsonl"], {}, "does not exist"),
+        (["ask", "What?"], {"CITEWELL_PORT": "many"}, "CITEWELL_PORT='many'"),
+        (["ingest", str(BOOK)], {"CITEWELL_CHUNK_OVERLAP": "900"}, "chunk overlap 900"),
+        (["ask", "What?"], {"CITEWELL_HOME": "/proc/nowhere"}, "cannot be opened"),
+        (["ingest", str(BOOK)], {"CITEWELL_HOME": "/proc/nowhere"}, "cannot write"),
+    ],
+)
+def test_a_mistake_gets_one_clear_line(
+    citewell: Citewell, arguments: list[str], environment: dict[str, str], says: str
+) -> None:
+    shown = citewell(*arguments, **environment)
+    assert shown.returncode in (1, 2)
+    assert says in shown.stdout + shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+def test_a_question_file_with_a_bad_line_is_named(citewell: Citewell, tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text('{"id": "a", "text": "What?"}\n{"id": "b"}\n')
+    shown = citewell("eval", str(tmp_path / "q.jsonl"))
+    assert shown.returncode == 1
+    assert "q.jsonl:2: not a question (text: " in shown.stderr

@@ -1,0 +1,76 @@
+"""What the documents say is true: their commands run, their settings exist, their links lead somewhere."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from citewell.evaluate.golden import read_questions
+from citewell.ingest.load import load, read_bytes
+from citewell.ingest.walk import walk
+from citewell.settings import Settings, as_markdown
+from tests.conftest import BOOK, Citewell
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+
+def test_every_setting_is_documented() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == as_markdown(), "run `make docs`"
+
+
+def test_settings_come_from_the_environment_and_keep_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CITEWELL_PORT", "9001")
+    monkeypatch.setenv("GEMINI_API_KEY", "very-secret")
+    settings = Settings()
+    assert settings.port == 9001
+    assert settings.unused() == ["GEMINI_API_KEY"]
+    assert "very-secret" not in repr(settings)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_in_the_docs_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_readme_s_commands_do_what_it_shows(citewell: Citewell) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\$ citewell (\w+) (?:\"(.+)\"|(\S+))$", readme, re.MULTILINE)
+    assert [command for command, *_ in shown] == ["ingest", "ask", "ask"]
+    for command, question, path in shown:
+        done = citewell(command, question or str(ROOT / path))
+        assert done.returncode == 0
+        for line in done.stdout.strip().splitlines()[:1]:
+            assert line in readme
+
+
+def test_the_example_book_is_what_the_readme_promises() -> None:
+    files, errors = walk([BOOK])
+    chapters = [file for file in files if "/" in file.path]
+    words = sum(len(load(file, read_bytes(file)).text.split()) for file in files)
+    assert errors == []
+    assert len(chapters) >= 16
+    assert len({file.path.split("/")[0] for file in chapters}) >= 4
+    assert words >= 16_000
+
+
+def test_golden_questions_name_headings_and_words_that_are_there() -> None:
+    questions = read_questions(BOOK / "golden.jsonl")
+    assert sum(not question.unanswerable for question in questions) == 60
+    assert sum(question.unanswerable for question in questions) == 15
+    headings: set[str] = set()
+    for question in questions:
+        for place in question.relevant_sections:
+            path, heading = place.split("#", 1)
+            text = (BOOK / path).read_text(encoding="utf-8")
+            found = [
+                re.sub(r"\s*\{#.*\}$|`", "", line.lstrip("# ")) for line in text.splitlines() if line.startswith("#")
+            ]
+            title = re.search(r"^title: (.+)$", text, re.MULTILINE)
+            assert heading in found or (title and heading == title[1].strip("\"'")), place
+            headings.add(heading.casefold())
+    assert not headings & {question.text.casefold().rstrip("?") for question in questions}
+    assert all(json.loads(line) for line in (BOOK / "golden.jsonl").read_text(encoding="utf-8").splitlines())
