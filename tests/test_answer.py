@@ -30,11 +30,12 @@ def test_every_sentence_of_an_answer_stands_in_the_chunk_it_cites(book_home: Pat
     assert answer.segments
     for segment in answer.segments:
         (passage,) = segment.passages
-        assert _flat(segment.text) in _flat(passage.chunk.text)
+        for line in segment.text.split("\n"):  # a table row is quoted under its header
+            assert _flat(line) in _flat(passage.chunk.text)
         stored = document(book_home, passage)
         assert stored is not None
         assert stored.text[passage.chunk.start : passage.chunk.end] == passage.chunk.text
-    marks = {int(mark) for mark in re.findall(r" \[(\d+)\]", text)}
+    marks = {int(mark) for mark in re.findall(r"\[(\d+)\]", text)}
     assert marks == set(range(1, len(answer.cited) + 1))
 
 
@@ -59,8 +60,9 @@ def test_what_the_book_does_not_say_is_declined_with_the_nearest_topics(book_hom
 
 def test_an_answer_is_a_short_paragraph(book_home: Path) -> None:
     for question in QUESTIONS:
-        _, answer = ask(book_home, question)
-        assert 1 <= len(answer.segments) <= 3
+        text, answer = ask(book_home, question)
+        assert 1 <= len(answer.segments) <= 6
+        assert len(text) < 1000
 
 
 def test_code_and_tables_are_quoted_whole(home: Path, docs: Path) -> None:
@@ -70,7 +72,10 @@ def test_code_and_tables_are_quoted_whole(home: Path, docs: Path) -> None:
     )
     take_in(home, docs)
     text, _ = ask(home, "What force may the ankle bear?")
-    assert "| part | force |\n| --- | --- |\n| ankle | 90 N |" in text
+    assert text.count("| part | force |\n| --- | --- |\n") == 1
+    assert "\n| ankle | 90 N |\n\n[1]" in text
+    text, _ = ask(home, "How do I start the pump test bench?")
+    assert "```bash\npumpctl bench --start\n```\n\n[" in text
 
 
 def test_units_are_slices_that_cover_no_heading() -> None:

@@ -3,6 +3,7 @@ so that `citewell --help` costs nothing."""
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Callable, Coroutine
 from functools import wraps
@@ -17,6 +18,8 @@ from citewell.models import DEFAULT_PROJECT, Answer, IngestResult, Passage, Piec
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_EMPHASIS = re.compile(r"(\*\*|(?<![\w*])\*)(?=\S)(.+?)(?<=\S)\1")  # for people who read, not for machines
 
 _project = click.option(
     "--project", default=DEFAULT_PROJECT, show_default=True, metavar="NAME", help="The project to work in."
@@ -168,7 +171,7 @@ async def ask(question: str, project: str, top_k: int, as_json: bool) -> None:
     def render(piece: Piece) -> str:
         words = marks.render(piece)
         if not as_json:
-            click.echo(words, nl=False)
+            click.echo(_EMPHASIS.sub(r"\2", words), nl=False)
         return words
 
     async with wiring.reading(read_settings()) as reading:

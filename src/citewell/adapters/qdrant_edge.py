@@ -52,7 +52,7 @@ from citewell.ports import Change, Entry
 
 _DENSE, _WORDS = "dense", "bm25"
 _CANDIDATES = 50  # from each half, before fusion
-_RRF_K = 60
+_RRF_K = 10  # over 60: the right file in the first five for 91.2 % instead of 88.9 % (docs/log.md)
 _FORMAT = 1
 _UPSERT = 256  # points per engine call
 

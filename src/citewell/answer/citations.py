@@ -11,13 +11,17 @@ class Numbered:
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
+        self._last = ""
         self.passages: list[Passage] = []
 
     def render(self, piece: Piece) -> str:
         if isinstance(piece, str):
+            self._last = piece or self._last
             return piece
         chunk = piece.passage.chunk
         if chunk.id not in self._numbers:
             self.passages.append(piece.passage)
             self._numbers[chunk.id] = len(self.passages)
-        return f" [{self._numbers[chunk.id]}]"
+        gap = "" if self._last.endswith("\n") else " "
+        self._last = f"{gap}[{self._numbers[chunk.id]}]"
+        return self._last

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from citewell.answer.terms import stems, subject, words
-from citewell.answer.units import Unit, quote, units
+from citewell.answer.units import Unit, announced, quote, units
 from citewell.answer.weights import fitted
 from citewell.models import Passage
 
@@ -88,10 +88,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A unit that was chosen, and its words."""
+    """Words that were chosen, and which of the passages they stand in."""
 
     passage: int
-    unit: Unit
     text: str
 
 
@@ -145,10 +144,34 @@ def choose(found: Sequence[Candidate], passages: Sequence[Passage], *, most: int
         chunk = passages[one.passage].chunk
         return order[chunk.document_id], chunk.start + one.unit.start, one.passage
 
-    return [
-        Quote(one.passage, one.unit, quote(passages[one.passage].chunk.text, one.unit))
-        for one in sorted(chosen, key=reading_order)
-    ]
+    quoted = [(one.passage, one.unit) for one in sorted(chosen, key=reading_order)]
+    return _merged(_with_announced(quoted, passages), passages)
+
+
+def _with_announced(chosen: Sequence[tuple[int, Unit]], passages: Sequence[Passage]) -> list[tuple[int, Unit]]:
+    """The chosen units, and after "like this:" also what follows in the text, unless that is long."""
+    complete: dict[tuple[int, Unit], None] = {}
+    for passage, unit in chosen:
+        text = passages[passage].chunk.text
+        follow = announced(text, unit)
+        fits = sum(one.end - one.start for one in follow) <= _MOST_CHARACTERS
+        complete.update(dict.fromkeys((passage, one) for one in [unit, *(follow if fits else ())]))
+    return list(complete)
+
+
+def _merged(chosen: Sequence[tuple[int, Unit]], passages: Sequence[Passage]) -> list[Quote]:
+    """The quotes; rows of one table become one table under its header."""
+    quotes: list[Quote] = []
+    header: tuple[int, tuple[int, int]] | None = None
+    for passage, unit in chosen:
+        text = passages[passage].chunk.text
+        under = (passage, unit.header) if unit.header else None
+        if under and under == header:
+            quotes[-1] = Quote(passage, f"{quotes[-1].text}\n{text[unit.start : unit.end]}")
+        else:
+            quotes.append(Quote(passage, quote(text, unit)))
+        header = under
+    return quotes
 
 
 def _nearest_window(passage: Passage, unit: Unit) -> float:

@@ -6,6 +6,7 @@ Line by line, since this runs for every question. Offsets are into the passage's
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 from sentencex import get_sentence_boundaries
@@ -47,6 +48,18 @@ def quote(text: str, unit: Unit) -> str:
 def units(text: str) -> list[Unit]:
     """Everything quotable in the text, in order; headings are places, not statements."""
     return list(_units(text))
+
+
+def announced(text: str, unit: Unit) -> list[Unit]:
+    """What a unit that ends with a colon announces: the code block, formula, list or table right after it."""
+    if not text[unit.start : unit.end].rstrip("*_ ").endswith(":"):
+        return []
+    following = [other for other in units(text) if other.start >= unit.end]
+    kind = following[0].kind if following else "sentence"
+    if kind == "sentence":
+        return []
+    first = following[0]
+    return [first] if kind in ("code", "math") else list(takewhile(lambda other: other.kind == kind, following))
 
 
 def _units(text: str) -> Iterator[Unit]:

@@ -68,10 +68,11 @@ def _without_markup(text: str) -> str:
 
 
 def _without_directive(line: str) -> str:
-    """`:::tip Watch out` becomes its title, `## Title {#id}` loses the id."""
+    """`:::tip Watch out` becomes "Watch out:", `## Title {#id}` loses the id."""
     if ":::" in line and (match := _ADMONITION.match(line)):
-        title = match["label"] or match["title"].strip()
-        return f"{match['indent']}{title}" if title else match["indent"].rstrip()
+        title = (match["label"] or match["title"]).strip()
+        colon = ":" if title[-1:].isalnum() else ""  # the text may follow on the next line
+        return f"{match['indent']}{title}{colon}" if title else match["indent"].rstrip()
     return _HEADING_ID.sub(r"\1", line) if "#" in line else line
 
 
