@@ -35,6 +35,7 @@ from citewell.answer.terms import stems, subject
 from citewell.answer.units import quote
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines, ingest
+from citewell.ingest.reading import Recipe
 from citewell.models import Passage, Project
 
 WEIGHTS = Path(extract_model.__file__).with_name("weights.json")
@@ -89,15 +90,19 @@ class Bench:
         self.spoken: dict[str, dict[str, list[frozenset[str]]]] = defaultdict(lambda: defaultdict(list))
 
     async def add(self, name: str, folder: Path) -> None:
-        engines = Engines(self.library, self.library, self.embedder, self.shelf)
+        engines = Engines(self.library, self.library, self.library, self.library, self.embedder, self.shelf)
         done = await ingest(
-            [folder], project=Project.named(name), engines=engines, size=ChunkSize(), progress=lambda *_: None
+            [folder],
+            project=Project.named(name),
+            engines=engines,
+            recipe=Recipe(size=ChunkSize()),
+            progress=lambda *_: None,
         )
         print(f"{name}: {done.files_processed} files, {done.chunks_embedded} chunks embedded in {done.seconds:.0f} s")
 
     async def load(self, names: Sequence[str]) -> None:
         projects = {Project.named(name).id: name for name in names}
-        async for batch in self.library.every_chunk():
+        async for batch in self.library.chunks():
             for project, chunk in batch:
                 if project in projects:
                     name = projects[project]

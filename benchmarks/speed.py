@@ -11,6 +11,7 @@ import asyncio
 import json
 import statistics
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
@@ -19,11 +20,10 @@ from citewell.adapters.minilm import MiniLmEmbedder, batches
 from citewell.answer.confidence import confidence, features
 from citewell.answer.extract import candidates, choose
 from citewell.answer.retrieve import retrieve
-from citewell.ingest.chunk import chunk
-from citewell.ingest.flow import Engines, ingest
-from citewell.ingest.load import load, read_bytes
+from citewell.ingest.flow import ingest
+from citewell.ingest.reading import read_document
 from citewell.ingest.walk import walk
-from citewell.models import Project, document_id
+from citewell.models import Project
 from citewell.ports import Embeddable
 from citewell.settings import Settings
 
@@ -32,12 +32,11 @@ PROJECT = Project.named("benchmark")
 
 def windows_of(folder: Path, embedder: MiniLmEmbedder) -> list[list[int]]:
     files, _ = walk([folder])
-    size = wiring.chunk_size(Settings())
-    passages: dict[tuple[str, str], Embeddable] = {}
+    recipe = wiring.recipe(Settings())
+    passages: dict[str, Embeddable] = {}
     for file in files:
-        manuscript = load(file, read_bytes(file))
-        made, _ = chunk(manuscript, document_id=document_id(PROJECT, file.path), source=file.path, size=size)
-        passages.update({(one.label, one.text): Embeddable(one.label, one.text) for one in made})
+        read = read_document(file, PROJECT, recipe)
+        passages.update({one.embedding_key: Embeddable(one.label, one.text) for one in read.chunks})
     return embedder.windows(list(passages.values()))
 
 
@@ -54,9 +53,9 @@ async def pipeline_seconds(folder: Path, embedder: MiniLmEmbedder) -> float:
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home))
         async with wiring.writing(settings, wait=False, on_wait=lambda: None) as engines:
-            mine = Engines(engines.library, engines.cache, embedder, engines.shelf)
+            mine = replace(engines, embedder=embedder)
             result = await ingest(
-                [folder], project=PROJECT, engines=mine, size=wiring.chunk_size(settings), progress=lambda *_: None
+                [folder], project=PROJECT, engines=mine, recipe=wiring.recipe(settings), progress=lambda *_: None
             )
     return result.seconds
 
@@ -67,7 +66,7 @@ async def query_latencies(folder: Path, questions: list[str]) -> dict[str, list[
         settings = Settings(home=Path(home))
         async with wiring.writing(settings, wait=False, on_wait=lambda: None) as engines:
             await ingest(
-                [folder], project=PROJECT, engines=engines, size=wiring.chunk_size(settings), progress=lambda *_: None
+                [folder], project=PROJECT, engines=engines, recipe=wiring.recipe(settings), progress=lambda *_: None
             )
         async with wiring.reading(settings) as reading:
             embedder, index = reading.engines.embedder, reading.engines.index
@@ -79,7 +78,7 @@ async def query_latencies(folder: Path, questions: list[str]) -> dict[str, list[
                 searched = perf_counter()
                 units = candidates(question, found.passages, found.weights)
                 confidence(features(question, found, units))
-                choose(units, found.passages)
+                choose(question, units, found.passages)
                 extracted = perf_counter()
                 spent["embed"].append(embedded - began)
                 spent["search"].append(searched - embedded - (embedded - began))  # retrieving embeds once more

@@ -61,7 +61,14 @@ def settings_for(home: Path, **values: object) -> Settings:
     return Settings.model_validate({"home": home, **values})
 
 
-def take_in(home: Path, *paths: Path, project: str = DEFAULT_PROJECT, prune: bool = False) -> IngestResult:
+def take_in(
+    home: Path,
+    *paths: Path,
+    project: str = DEFAULT_PROJECT,
+    prune: bool = False,
+    everything: bool = False,
+    base_url: str | None = None,
+) -> IngestResult:
     """Ingest as the command line does."""
 
     async def run() -> IngestResult:
@@ -71,8 +78,9 @@ def take_in(home: Path, *paths: Path, project: str = DEFAULT_PROJECT, prune: boo
                 paths,
                 project=Project.named(project),
                 engines=engines,
-                size=wiring.chunk_size(settings),
+                recipe=wiring.recipe(settings, base_url=base_url),
                 prune=prune,
+                everything=everything,
                 progress=lambda *_: None,
             )
 
@@ -107,7 +115,7 @@ def chunk_ids(home: Path) -> list[str]:
 
     async def run() -> tuple[list[str], int]:
         async with wiring.reading(settings_for(home)) as reading:
-            stored = [chunk.id async for batch in reading.library.every_chunk() for _, chunk in batch]
+            stored = [chunk.id async for batch in reading.library.chunks() for _, chunk in batch]
             total, _ = await reading.engines.index.frequencies(PROJECT.id, [])
             return stored, total
 

@@ -50,7 +50,7 @@ def test_the_readme_s_commands_do_what_it_shows(citewell: Citewell) -> None:
 def test_the_example_book_is_what_the_readme_promises() -> None:
     files, errors = walk([BOOK])
     chapters = [file for file in files if "/" in file.path]
-    words = sum(len(load(file, read_bytes(file)).text.split()) for file in files)
+    words = sum(len(load(file.path, read_bytes(file.location)).text.split()) for file in files)
     assert errors == []
     assert len(chapters) >= 16
     assert len({file.path.split("/")[0] for file in chapters}) >= 4

@@ -70,13 +70,15 @@ def test_a_moved_page_costs_no_embedding(home: Path, docs: Path) -> None:
 def test_a_broken_file_is_named_and_the_rest_goes_in(home: Path, docs: Path) -> None:
     (docs / "latin.md").write_bytes("# Größe\n".encode("latin-1"))
     (docs / "binary.md").write_bytes(b"\x00\x01\x02")
-    (docs / "empty.md").write_text("---\ntitle: Nothing\n---\n")
+    (docs / "empty.md").write_text(" \n")
+    (docs / "bare.mdx").write_text("---\ntitle: Bare\n---\n\nimport All from './_all.mdx';\n\n<All />\n")
     (docs / "loop").symlink_to(docs)
     (docs / "gone.md").symlink_to(docs / "nowhere.md")
     result = take_in(home, docs)
     assert result.exit_code == 1
     assert sorted(error.split(":")[0] for error in result.errors) == ["binary.md", "empty.md", "gone.md", "latin.md"]
-    assert result.files_processed == 3
+    assert result.files_processed == 4
+    assert result.warnings == ("bare.mdx: nothing to read in it",)
     assert len(chunk_ids(home)) == 5
 
 
@@ -91,7 +93,7 @@ def test_a_file_that_breaks_keeps_what_was_readable_before(home: Path, docs: Pat
 def test_nothing_to_read_is_an_error_that_says_so(home: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "no .md" in take_in(home, empty).errors[0]
+    assert "no file here that can be read" in take_in(home, empty).errors[0]
     assert "no such file" in take_in(home, tmp_path / "missing").errors[0]
     assert "cannot read .exe" in take_in(home, _file(tmp_path / "tool.exe")).errors[0]
 

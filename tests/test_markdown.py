@@ -14,16 +14,24 @@ from citewell.ingest.readers.mdx import plain_markdown
         ("import Tabs from '@theme/Tabs';\n\nText.", "\n\nText."),
         ("export const Note = ({text}) => (\n  <b>{text}</b>\n);\n\nText.", "\n\n\n\nText."),
         ("Import the data first, then export it.", "Import the data first, then export it."),
-        ('<TabItem value="x" label="macOS">\n\nRun it.\n\n</TabItem>', "macOS\n\nRun it.\n\n"),
-        ("<details>\n<summary>More</summary>\nHidden.\n</details>", "\nMore\nHidden.\n"),
-        ('<Chart data={[1, 2].map((x) => x > 1)} caption="Load" />', "Load"),
+        ('<TabItem value="x" label="macOS">\n\nRun it.\n\n</TabItem>', "**macOS**\n\nRun it.\n\n"),
+        ("<details>\n<summary>More</summary>\nHidden.\n</details>", "\n**More**\nHidden.\n"),
+        ('<Chart data={[1, 2].map((x) => x > 1)} caption="Load" />', "**Load**"),
         ("A line<br/>broken.", "A line broken."),
         ("Keep `<Tabs>` and `a {/* b */} c`.", "Keep `<Tabs>` and `a {/* b */} c`."),
         ("``a ` <b> ` c`` <i>d</i>", "``a ` <b> ` c`` d"),
         ("Seen {/* not seen */}too <!-- nor this -->.", "Seen too ."),
         ("Lost <!--\ntwo\n-->lines", "Lost \n\nlines"),
-        (":::tip Watch out\n\nHot.\n\n:::", "Watch out:\n\nHot.\n\n"),
-        (":::note[Mind this]\nText\n:::", "Mind this:\nText\n"),
+        (":::tip Watch out\n\nHot.\n\n:::", "**Watch out**\n\nHot.\n\n"),
+        (":::note[Mind this]\nText\n:::", "**Mind this**\nText\n"),
+        ("/// warning | Mind\n\nHot.\n\n///", "**Mind**\n\nHot.\n\n"),
+        ("//// note\n/// tip\nDeep.\n///\n////", "\n\nDeep.\n\n"),
+        (
+            '!!! note "Read me"\n    Text.\n\n    ```py\n    x\n    ```\nOut.',
+            "**Read me**\nText.\n\n```py\nx\n```\nOut.",
+        ),
+        ('=== "Linux"\n    Run it.\n=== "macOS"\n    !!! tip\n        Wait.', "**Linux**\nRun it.\n**macOS**\n\nWait."),
+        ("(set-up)=\n## Setup", "\n## Setup"),
         ("## Setup {#set-up}", "## Setup"),
         ("## Setup {/* #set-up */}", "## Setup"),
         ("See [the `map`](../a.md#b) and [web](https://x.org/a).", "See the `map` and [web](https://x.org/a)."),
@@ -65,6 +73,7 @@ def test_frontmatter_is_not_text_but_a_rule_is() -> None:
     read = read_markdown("---\ntitle: T\nsecret: 7\n---\n\nBody.\n", mdx=False, fallback_title="F")
     assert "secret" not in read.text
     assert read.text.split("\n")[5] == "Body."
+    assert read_markdown("---\n---\nBody.\n", mdx=False, fallback_title="F").text == "\n\nBody.\n"
     assert "after" in read_markdown("before\n\n---\n\nafter\n", mdx=False, fallback_title="F").text
 
 
@@ -75,3 +84,9 @@ def test_mdx_has_no_indented_code_and_markdown_does() -> None:
         for mdx in (True, False)
     }
     assert kinds == {True: ["text", "text"], False: ["text", "code"]}
+
+
+def test_headings_carry_the_anchor_a_browser_finds_them_under() -> None:
+    source = "# Title\n\n## What's *new*?\n\n## Setup {#own-id}\n\n## What's new\n\n### Naïve `map()` & co\n"
+    blocks = read_markdown(source, mdx=True, fallback_title="F").blocks
+    assert [block.anchor for block in blocks] == ["", "whats-new", "own-id", "whats-new-1", "naïve-map--co"]

@@ -30,8 +30,18 @@ class JsonLines(logging.Formatter):
         )
 
 
+class TextLines(logging.Formatter):
+    """The same for people: time, level, message, then what was passed as `extra`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts = " ".join(f"{key}={value}" for key, value in vars(record).items() if key not in _OWN)
+        when = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
+        line = f"{when} {record.levelname.lower():7} {record.getMessage()} {facts}".rstrip()
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
 def configure(*, level: str, as_json: bool) -> None:
     """Send everything to standard error; standard output belongs to answers."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(JsonLines() if as_json else TextLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from uuid import UUID, uuid5
 
@@ -42,7 +43,7 @@ class Block:
     """A stretch of a document that reads as one thing: a paragraph, a list item, a table, a code block.
 
     `group` numbers the list or table the block is part of, so that it is kept whole where it fits.
-    `level` and `title` are a heading's.
+    `level`, `title` and `anchor` are a heading's; the anchor is the id under which a browser finds it.
     """
 
     kind: BlockKind
@@ -51,15 +52,23 @@ class Block:
     group: int | None = None
     level: int = 0
     title: str = ""
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Manuscript:
-    """A file as its reader understood it: one canonical text, and where its blocks stand in it."""
+    """A file as its reader understood it: one canonical text, and where its blocks stand in it.
+
+    `slug` is the address a page asks for itself, `page_starts` the offsets at which its pages begin, `lines` the
+    file's line for each line of the text, where a reader could not keep every line on its line.
+    """
 
     title: str
     text: str
     blocks: tuple[Block, ...]
+    slug: str = ""
+    page_starts: tuple[int, ...] = ()
+    lines: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +93,18 @@ class Chunk:
     first_line: int
     last_line: int
     page: int | None = None
+    url: str | None = None
+    """The live page, at the chunk's heading."""
 
     @property
     def label(self) -> str:
         """Title and section path, as a reader would say where this stands."""
         return " > ".join(dict.fromkeys((self.chapter, *self.headings)))
+
+    @property
+    def embedding_key(self) -> str:
+        """Equal for chunks that are embedded alike, wherever they stand."""
+        return _sha256(f"{self.label}\0{self.text}")
 
 
 def content_hash(chapter: str, section: str, text: str, *, occurrence: int = 0) -> str:
@@ -123,6 +139,34 @@ class Document:
     text: str
     fingerprint: str
     """Of the file's bytes and of how we read them: equal means there is nothing to do."""
+    part: str = ""
+    """The part of the book it stands in, as its folders are called."""
+    url: str | None = None
+    """The live page."""
+    root: str = ""
+    """The folder on this machine that its path is relative to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a document before its file is opened."""
+
+    fingerprint: str
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A document as a list shows it."""
+
+    id: UUID
+    path: str
+    title: str
+    part: str
+    url: str | None
+    chunks: int
+    characters: int
+    ingested_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +202,11 @@ Mode = Literal["full", "selected_text", "retrieval_only", "no_results"]
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Words of an answer, and the passages they rest on."""
+    """Words of an answer, the passages they rest on, and, for a quotation, where in the first one it begins."""
 
     text: str
     passages: tuple[Passage, ...]
+    start: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +225,11 @@ class Answer:
         """The passages that the answer rests on, in order of first use."""
         by_id = {passage.chunk.id: passage for segment in self.segments for passage in segment.passages}
         return tuple(by_id.values())
+
+    def line(self, passage: Passage) -> int:
+        """The line of the document on which the first words taken from a passage stand."""
+        starts = [one.start for one in self.segments if passage in one.passages and one.start is not None]
+        return passage.chunk.first_line + passage.chunk.text.count("\n", 0, starts[0] if starts else 0)
 
     def excerpt(self, passage: Passage, *, length: int) -> str:
         """The first words that the answer took from a passage, in at most so many characters."""
@@ -204,3 +254,18 @@ class IngestResult:
     @property
     def exit_code(self) -> int:
         return 1 if self.errors else 0
+
+
+@dataclass(slots=True)
+class Preview:
+    """What an ingest would do: files by path, chunks and embeddings by number."""
+
+    added: list[str]
+    changed: list[str]
+    unchanged: list[str]
+    removed: list[str]
+    errors: list[str]
+    chunks_added: int = 0
+    chunks_removed: int = 0
+    chunks_unchanged: int = 0
+    embeddings_needed: int = 0

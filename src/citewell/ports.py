@@ -1,11 +1,11 @@
 """What the flows ask of an engine. Each promise is written here once; adapters keep it silently."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from citewell.models import Chunk, Document, Matrix, Passage, Project, Vector
+from citewell.models import Chunk, Document, Entered, Known, Matrix, Passage, Project, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,24 @@ class Shelf(Protocol):
         """Whether this generation is there, whole and made with the configured model."""
         ...
 
+    def published(self) -> int | None:
+        """The generation that readers use."""
+        ...
+
     async def stage(self, changes: AsyncIterator[Change], *, base: int | None) -> int:
         """Build a generation from the base (or from nothing). Readers see none of it yet."""
+        ...
+
+    def contents(self, generation: int) -> Iterator[tuple[str, str]]:
+        """The id and text of every chunk in a generation."""
+        ...
+
+    def leftovers(self) -> list[str]:
+        """Names of what a run that died left behind, and of generations nobody uses."""
+        ...
+
+    def sweep(self) -> None:
+        """Remove them."""
         ...
 
     def publish(self, generation: int) -> None:
@@ -88,31 +104,54 @@ class Shelf(Protocol):
 
 
 class Library(Protocol):
-    """The truth: which documents a project holds, word for word."""
+    """The truth: which documents a project holds, word for word. Readers' side."""
 
-    async def fingerprints(self, project: Project) -> Mapping[str, str]:
-        """Path to fingerprint of every document of the project."""
-        ...
+    async def documents(self, project: Project) -> list[Entered]: ...
 
     async def document(self, document_id: UUID) -> Document | None: ...
 
-    def every_chunk(self) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
-        """Each chunk with its project, in batches: what an index is rebuilt from."""
+    def chunks(self, document_id: UUID | None = None) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
+        """Chunks with their project, in batches: of one document, or every one there is."""
         ...
 
     async def generation(self) -> int | None:
         """The index generation that shows what the library holds."""
         ...
 
-    async def apply(
-        self,
-        project: Project,
-        *,
-        documents: Sequence[tuple[Document, Sequence[Chunk]]],
-        remove: Collection[UUID],
-        generation: int,
-    ) -> None:
-        """Replace and remove documents and name the generation that shows it: all of it or nothing."""
+
+class Ledger(Protocol):
+    """The truth, written: staged piece by piece, then entered all at once. For one writer at a time."""
+
+    async def known(self, project: Project) -> Mapping[str, Known]:
+        """What is known of every document of the project, by its path."""
+        ...
+
+    async def stage(self, project: Project, entered: Sequence[tuple[Document, Sequence[Chunk]]]) -> None:
+        """Put documents aside; nobody sees them yet."""
+        ...
+
+    async def enter(self, *, remove: Collection[UUID], generation: int) -> None:
+        """Replace documents by those staged, remove others, name the generation that shows it: all or nothing."""
+        ...
+
+    async def discard(self) -> None:
+        """Forget what was staged."""
+        ...
+
+
+class Audit(Protocol):
+    """Whether the truth is sound."""
+
+    async def audit(self) -> list[str]:
+        """Every orphan and dangling row, a line each kind; empty when all is well."""
+        ...
+
+    async def repair(self) -> None:
+        """Remove them."""
+        ...
+
+    async def vacuum(self) -> None:
+        """Leave no byte of what was deleted."""
         ...
 
 

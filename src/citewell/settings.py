@@ -34,12 +34,15 @@ class Settings(BaseSettings):
     port: int = Field(
         8000, ge=0, le=65535, description="The port that `citewell serve` listens on; 0 takes a free one."
     )
-    embedder: Literal["minilm"] = Field("minilm", description="What turns text into vectors.")
+    embedder: Literal["minilm", "hashing"] = Field(
+        "minilm", description="What turns text into vectors; `hashing` knows no meaning and is for tests."
+    )
     index: Literal["qdrant-edge"] = Field("qdrant-edge", description="What finds passages.")
     threads: int = Field(0, ge=0, description="Threads for the local embedding model; 0 takes every core.")
     chunk_smallest: int = Field(500, description="Tokens a chunk should have at least, where its section has them.")
     chunk_largest: int = Field(800, description="Tokens a chunk has at most; only a code block may be longer.")
     chunk_overlap: int = Field(100, description="Tokens that neighbouring chunks of a section share.")
+    base_url: str | None = Field(None, description="Where the documents are published, for links in citations.")
     max_concurrent_requests: int = Field(10, ge=1, description="Questions answered at once; more get 429.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
     log_format: Literal["json", "text"] = Field("json", description="How `citewell serve` logs.")

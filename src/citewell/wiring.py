@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import assert_never
 
 from citewell.adapters.sql import SqlLibrary
@@ -10,6 +12,7 @@ from citewell.adapters.writer_lock import writer_lock
 from citewell.answer.flow import Engines as AnswerEngines
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines as IngestEngines
+from citewell.ingest.reading import Recipe
 from citewell.ports import Embedder, Index, Library, Shelf
 from citewell.settings import Settings
 
@@ -42,13 +45,27 @@ async def writing(settings: Settings, *, wait: bool, on_wait: Callable[[], None]
         library = await SqlLibrary.open(settings.home / "citewell.db")
         embedder = _embedder(settings)
         try:
-            yield IngestEngines(library, library, embedder, _shelf(settings, embedder))
+            yield IngestEngines(library, library, library, library, embedder, _shelf(settings, embedder))
         finally:
             await library.close()
 
 
-def chunk_size(settings: Settings) -> ChunkSize:
-    return ChunkSize(settings.chunk_smallest, settings.chunk_largest, settings.chunk_overlap)
+@asynccontextmanager
+async def planning(settings: Settings) -> AsyncIterator[IngestEngines]:
+    """The same engines for a look ahead: no lock, and where there is no library yet, one that leaves no trace."""
+    database = settings.home / "citewell.db"
+    with TemporaryDirectory() as nowhere:
+        library = await SqlLibrary.open(database if database.exists() else Path(nowhere, "citewell.db"))
+        embedder = _embedder(settings)
+        try:
+            yield IngestEngines(library, library, library, library, embedder, _shelf(settings, embedder))
+        finally:
+            await library.close()
+
+
+def recipe(settings: Settings, *, base_url: str | None = None) -> Recipe:
+    size = ChunkSize(settings.chunk_smallest, settings.chunk_largest, settings.chunk_overlap)
+    return Recipe(size=size, base_url=base_url or settings.base_url)
 
 
 def _embedder(settings: Settings) -> Embedder:
@@ -57,6 +74,10 @@ def _embedder(settings: Settings) -> Embedder:
             from citewell.adapters.minilm import MiniLmEmbedder
 
             return MiniLmEmbedder(threads=settings.threads)
+        case "hashing":
+            from citewell.adapters.hashing import HashingEmbedder
+
+            return HashingEmbedder()
         case never:
             assert_never(never)
 

@@ -60,16 +60,20 @@ class Generations:
         draft.replace(self._current)
         _sync(self.folder)
 
-    def sweep(self) -> None:
-        """Remove what no reader uses and no writer will finish."""
-        current = self.published()
-        for partial in self.folder.glob("*.partial"):
-            shutil.rmtree(partial, ignore_errors=True)
-        for number in list(self._numbers()):
-            if number != current and (lock := self.lock(number)):
-                shutil.rmtree(self.path(number), ignore_errors=True)
-                (self.folder / f"{number}.lock").unlink(missing_ok=True)
+    def leftovers(self) -> list[str]:
+        """What no reader uses and no writer will finish."""
+        names = [partial.name for partial in self.folder.glob("*.partial")]
+        for number in sorted(self._numbers()):
+            if number != self.published() and (lock := self.lock(number)):
+                names.append(str(number))
                 lock.close()
+        return names
+
+    def sweep(self) -> None:
+        """Remove the leftovers."""
+        for name in self.leftovers():
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+            (self.folder / f"{name}.lock").unlink(missing_ok=True)
 
     def lock(self, number: int) -> IO[bytes] | None:
         """The right to open a generation, until closed; None while another process has it."""

@@ -9,7 +9,7 @@ import asyncio
 import json
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
@@ -39,6 +39,7 @@ from qdrant_edge import (
     Prefetch,
     Query,
     QueryRequest,
+    ScrollRequest,
     SnowballLanguage,
     SnowballParams,
     TextIndexParams,
@@ -194,7 +195,30 @@ class QdrantEdgeShelf:
 
     def publish(self, generation: int) -> None:
         self._generations.publish(generation)
+        self.sweep()
+
+    def published(self) -> int | None:
+        return self._generations.published()
+
+    def sweep(self) -> None:
         self._generations.sweep()
+
+    def leftovers(self) -> list[str]:
+        return self._generations.leftovers()
+
+    def contents(self, generation: int) -> Iterator[tuple[str, str]]:
+        opened = _Opened.open(self._generations, generation, model=self._model)
+        try:
+            offset = None
+            while True:
+                points, offset = opened.shard.scroll(ScrollRequest(offset=offset, limit=1000, with_payload=True))
+                for point in points:
+                    stored = cast("dict[str, Any]", point.payload)
+                    yield stored["id"], stored["text"]
+                if offset is None:
+                    return
+        finally:
+            opened.close()
 
     def _begin(self, building: Path, base: int | None) -> EdgeShard:
         folder = building / "shard"
@@ -271,6 +295,7 @@ def _payload(entry: Entry) -> dict[str, Any]:
         "text": chunk.text,
         "place": [chunk.start, chunk.end, chunk.first_line, chunk.last_line],
         "page": chunk.page,
+        "url": chunk.url,
         "windows": [list(span) for span in entry.embedding.spans],
     }
 
@@ -295,5 +320,6 @@ def _passage(hit: Any, vector: Vector) -> Passage:
         first_line=first_line,
         last_line=last_line,
         page=stored["page"],
+        url=stored["url"],
     )
     return Passage(chunk, max(cosines), windows)

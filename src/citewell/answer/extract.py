@@ -7,7 +7,7 @@ Nothing here can say a word that is not in the text.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -58,6 +58,11 @@ _WANTS_CODE = re.compile(
     r"|example|how (?:do|can|would) (?:i|we|you)|how to)\\b",
     re.IGNORECASE,
 )
+_ASKS_FOR_CODE = re.compile(
+    r"\b(?:code|commands?|script|snippet|syntax|listing|implement\w*|(?:launch|config\w*|yaml|xml) (?:file|example)"
+    r"|in (?:python|bash|yaml|c\+\+|javascript|rust))\b",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]+")
 _DIGIT = re.compile(r"\d")
 
@@ -91,6 +96,7 @@ class Quote:
     """Words that were chosen, and which of the passages they stand in."""
 
     passage: int
+    start: int
     text: str
 
 
@@ -123,14 +129,20 @@ def candidates(question: str, passages: Sequence[Passage], weights: Mapping[str,
     return found
 
 
-def choose(found: Sequence[Candidate], passages: Sequence[Passage], *, most: int = _MOST_QUOTES) -> list[Quote]:
+def choose(
+    question: str, found: Sequence[Candidate], passages: Sequence[Passage], *, most: int = _MOST_QUOTES
+) -> list[Quote]:
     """The units worth quoting, in reading order: passages as ranked, units as they stand in them."""
     ranked = sorted(found, key=lambda one: -one.log_odds)
+    if _ASKS_FOR_CODE.search(question) and (code := next((one for one in ranked if one.unit.kind == "code"), None)):
+        ranked.remove(code)  # who asks for code gets the likeliest listing, then words about it
+        ranked.insert(0, code)
+    best = max((one.log_odds for one in found), default=0.0)
     chosen: list[Candidate] = []
     length = 0
     for one in ranked:
         text = quote(passages[one.passage].chunk.text, one.unit)
-        if chosen and (one.log_odds < ranked[0].log_odds + _WORTH_QUOTING or length + len(text) > _MOST_CHARACTERS):
+        if chosen and (one.log_odds < best + _WORTH_QUOTING or length + len(text) > _MOST_CHARACTERS):
             continue
         if any(one.words == other.words for other in chosen):
             continue  # overlapping chunks say the same sentence twice
@@ -167,9 +179,9 @@ def _merged(chosen: Sequence[tuple[int, Unit]], passages: Sequence[Passage]) -> 
         text = passages[passage].chunk.text
         under = (passage, unit.header) if unit.header else None
         if under and under == header:
-            quotes[-1] = Quote(passage, f"{quotes[-1].text}\n{text[unit.start : unit.end]}")
+            quotes[-1] = replace(quotes[-1], text=f"{quotes[-1].text}\n{text[unit.start : unit.end]}")
         else:
-            quotes.append(Quote(passage, quote(text, unit)))
+            quotes.append(Quote(passage, unit.start, quote(text, unit)))
         header = under
     return quotes
 

@@ -62,11 +62,11 @@ def _quotes(question: str, found: Retrieved) -> tuple[list[Quote], float]:
     """The quotes that answer, none where the passages do not; and how sure that is."""
     units = candidates(question, found.passages, found.weights)
     certainty = confidence(features(question, found, units))
-    return (choose(units, found.passages) if certainty >= REFUSE else []), certainty
+    return (choose(question, units, found.passages) if certainty >= REFUSE else []), certainty
 
 
 def _segments(quotes: Sequence[Quote], passages: Sequence[Passage]) -> tuple[Segment, ...]:
-    return tuple(Segment(quote.text, (passages[quote.passage],)) for quote in quotes)
+    return tuple(Segment(quote.text, (passages[quote.passage],), quote.start) for quote in quotes)
 
 
 def _not_covered(passages: Sequence[Passage]) -> tuple[Segment, ...]:

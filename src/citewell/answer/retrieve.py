@@ -6,6 +6,7 @@ from math import log
 from uuid import UUID
 
 from citewell.answer.terms import subject
+from citewell.errors import EmptyKnowledgeBase
 from citewell.models import Passage
 from citewell.ports import Embedder, Index
 
@@ -30,6 +31,8 @@ async def retrieve(question: str, *, project: UUID, embedder: Embedder, index: I
     ranked = await index.search(project, vector=vector, words=question, limit=max(limit, _LOOKED_AT))
     spoken = subject(question)
     total, counts = await index.frequencies(project, list(spoken.values()))
+    if not total:
+        raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
     return weigh(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=limit)
 
 

@@ -18,6 +18,8 @@ _HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 _RULE = re.compile(r"[ \t>]*(?:[-*_=][ \t]*){3,}$")
 _TABLE_RULE = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_BOLD_LINE = re.compile(r"[ \t>]*\*\*[^*]+\*\*:?[ \t]*$")  # a title in all but name
+_INITIAL = re.compile(r"(?:^|[\s(*_.])[A-Z]\.$")
 _REFERENCE = re.compile(r"[ \t]*\[[^\]]+\]:[ \t]*\S+[ \t]*$")
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _WHOLE_ITEM = 400  # characters up to which a list item is quoted whole
@@ -51,15 +53,16 @@ def units(text: str) -> list[Unit]:
 
 
 def announced(text: str, unit: Unit) -> list[Unit]:
-    """What a unit that ends with a colon announces: the code block, formula, list or table right after it."""
-    if not text[unit.start : unit.end].rstrip("*_ ").endswith(":"):
-        return []
+    """What a unit announces: the code, formula, list or table after its colon, or after a sentence left open."""
+    words = text[unit.start : unit.end].rstrip("*_ \n")
     following = [other for other in units(text) if other.start >= unit.end]
-    kind = following[0].kind if following else "sentence"
-    if kind == "sentence":
+    if unit.kind not in ("sentence", "item") or words.endswith((".", "!", "?")) or not following:
         return []
-    first = following[0]
-    return [first] if kind in ("code", "math") else list(takewhile(lambda other: other.kind == kind, following))
+    kind = following[0].kind
+    if kind in ("code", "math"):
+        return following[:1]
+    listed = kind in ("item", "row") and words.endswith(":")
+    return list(takewhile(lambda other: other.kind == kind, following)) if listed else []
 
 
 def _units(text: str) -> Iterator[Unit]:
@@ -86,7 +89,7 @@ def _units(text: str) -> Iterator[Unit]:
                 last += 1
             yield from _rows(text, lines[position : last + 1])
             position = last + 1
-        elif not line.strip(" \t>") or _HEADING.match(line) or _RULE.match(line) or _REFERENCE.match(line):
+        elif not line.strip(" \t>") or any(place.match(line) for place in (_HEADING, _RULE, _REFERENCE, _BOLD_LINE)):
             position += 1
         else:
             last = position
@@ -111,7 +114,7 @@ def _breaks(line: str) -> bool:
     return (
         not bare
         or bare.startswith(("|", "$$"))
-        or bool(_HEADING.match(line) or _ITEM.match(line) or _FENCE.match(line) or _RULE.match(line))
+        or any(start.match(line) for start in (_HEADING, _ITEM, _FENCE, _RULE, _BOLD_LINE))
     )
 
 
@@ -140,8 +143,19 @@ def _prose(text: str, start: int, end: int) -> Iterator[Unit]:
         if text[begin:end].strip():
             yield Unit(begin, end, "item")
         return
+    for first, last in _sentences(text, begin, end):
+        if bare := text[first:last].strip():
+            start = text.index(bare, first)
+            yield Unit(start, start + len(bare), "sentence")
+
+
+def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where sentences begin and end; an initial ("*R." of "*R.U.R.*") ends none."""
+    first = begin
     for boundary in get_sentence_boundaries("en", text[begin:end]):
-        sentence = text[begin + boundary["start_index"] : begin + boundary["end_index"]]
-        if bare := sentence.strip():
-            first = begin + boundary["start_index"] + sentence.index(bare)
-            yield Unit(first, first + len(bare), "sentence")
+        last = begin + boundary["end_index"]
+        if not _INITIAL.search(text[first:last].rstrip()) or last >= end:
+            yield first, last
+            first = last
+    if first < end:
+        yield first, end

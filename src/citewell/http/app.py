@@ -32,6 +32,9 @@ def create_app(settings: Settings) -> FastAPI:
         version=__version__,
         description="Answers from your documents, every sentence with its source.",
         lifespan=lifespan,
+        # The usual pages at these addresses load their scripts from elsewhere; ours works without a network.
+        docs_url=None,
+        redoc_url=None,
     )
     for router in (ask.router, health.router, page.router):
         app.include_router(router)

@@ -73,7 +73,8 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"][1:])
+        broken = first["type"] == "json_invalid"  # its place is a byte, not a field
+        field = "" if broken else ".".join(str(part) for part in first["loc"][1:])
         code = _validation_code(field, first)
         details = {"field": field} if field else None
         return error_response(400, code, f"{field or 'body'}: {first['msg']}", details=details)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Literal
+from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
@@ -12,6 +13,7 @@ from pydantic import BaseModel
 from citewell import __version__
 from citewell.errors import CitewellError, EmptyKnowledgeBase
 from citewell.models import DEFAULT_PROJECT, Project
+from citewell.ports import Index
 
 router = APIRouter(tags=["health"])
 
@@ -40,7 +42,7 @@ async def health(request: Request, response: Response) -> Health:
     reading = request.app.state.reading
     project = Project.named(DEFAULT_PROJECT).id
     services = await asyncio.gather(
-        _probe("vector_store", reading.engines.index.frequencies(project, [])),
+        _probe("vector_store", _any_chunks(reading.engines.index, project)),
         _probe("database", reading.library.generation()),
         _probe("embedder", reading.engines.embedder.embed_query("health")),
     )
@@ -55,6 +57,12 @@ async def health(request: Request, response: Response) -> Health:
         services={one.name: one for one in everything},
         version=__version__,
     )
+
+
+async def _any_chunks(index: Index, project: UUID) -> None:
+    total, _ = await index.frequencies(project, [])
+    if not total:
+        raise EmptyKnowledgeBase("nothing has been ingested yet; run `citewell ingest PATH`")
 
 
 async def _probe(name: str, call: Awaitable[object]) -> ServiceHealth:

@@ -46,5 +46,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise SettingsError(f"cannot listen on {host}:{port}: {error.strerror}; choose another with --port") from error
+        raise SettingsError(
+            f"cannot listen on {host}:{port}: {error.strerror}; choose another with --port or CITEWELL_PORT"
+        ) from error
     return listener

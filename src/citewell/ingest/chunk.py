@@ -6,11 +6,13 @@ block, and each of its chunks begins with the last words of the one before.
 """
 
 import re
-from bisect import bisect_right
+import string
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from urllib.parse import quote
 from uuid import UUID
 
 from sentencex import get_sentence_boundaries
@@ -23,6 +25,9 @@ from citewell.models import Block, BlockKind, Chunk, Manuscript, chunk_id, conte
 # twentieth of it, and keeps chunk ids free of any model's vocabulary.
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,7}}|\d{{1,3}}|[^\w\s]|_")
+
+
+_LETTERS_AND_SPACES_GONE = {ord(mark): None for mark in f"{string.ascii_letters}{string.whitespace}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ class ChunkSize:
 @dataclass(frozen=True, slots=True)
 class _Section:
     headings: tuple[str, ...]
+    anchor: str
     start: int
     end: int
     blocks: tuple[Block, ...]
@@ -66,10 +72,12 @@ def count_tokens(text: str) -> int:
     return len(_TOKEN.findall(text))
 
 
-def chunk(manuscript: Manuscript, *, document_id: UUID, source: str, size: ChunkSize) -> tuple[list[Chunk], list[str]]:
+def chunk(
+    manuscript: Manuscript, *, document_id: UUID, source: str, size: ChunkSize, url: str | None = None
+) -> tuple[list[Chunk], list[str]]:
     """The manuscript's chunks in reading order, and a warning for each code block longer than one."""
     text = manuscript.text
-    line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    places = _Places(manuscript)
     chunks: list[Chunk] = []
     warnings: list[str] = []
     seen: Counter[tuple[str, str]] = Counter()
@@ -79,11 +87,9 @@ def chunk(manuscript: Manuscript, *, document_id: UUID, source: str, size: Chunk
             words = text[start:end]
             content = content_hash(manuscript.title, title, words, occurrence=seen[title, words])
             seen[title, words] += 1
-            first_line = bisect_right(line_starts, start)
-            if (tokens := count_tokens(words)) > size.largest:
-                warnings.append(
-                    f"{source}:{first_line}: a code block of {tokens} tokens is longer than a chunk and stays whole"
-                )
+            first_line, page = places.line(start), places.page(start)
+            if _longer_than(size.largest, words):
+                warnings.append(f"{source}:{first_line}: a block longer than {size.largest} tokens stays whole")
             chunks.append(
                 Chunk(
                     id=chunk_id(document_id, content),
@@ -98,15 +104,52 @@ def chunk(manuscript: Manuscript, *, document_id: UUID, source: str, size: Chunk
                     start=start,
                     end=end,
                     first_line=first_line,
-                    last_line=bisect_right(line_starts, end - 1),
+                    last_line=places.line(end - 1),
+                    page=page,
+                    url=_chunk_url(url, anchor=section.anchor, page=page),
                 )
             )
     return chunks, warnings
 
 
+class _Places:
+    """Lines and pages by offset."""
+
+    def __init__(self, manuscript: Manuscript) -> None:
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", manuscript.text))]
+        self._lines = manuscript.lines
+        self._page_starts = manuscript.page_starts
+
+    def line(self, offset: int) -> int:
+        line = bisect_right(self._line_starts, offset)
+        return self._lines[line - 1] if self._lines else line
+
+    def page(self, offset: int) -> int | None:
+        return bisect_right(self._page_starts, offset) if self._page_starts else None
+
+
+def _chunk_url(url: str | None, *, anchor: str, page: int | None) -> str | None:
+    if url is None:
+        return None
+    fragment = quote(anchor) or (f"page={page}" if page else "")
+    return f"{url}#{fragment}" if fragment else url
+
+
+def _longer_than(tokens: int, text: str) -> bool:
+    """Whether a text has more tokens; most need no counting to know that they have not."""
+    if len(text) <= tokens:
+        return False
+    if text.isascii():
+        signs = len(text.translate(_LETTERS_AND_SPACES_GONE))
+        at_most = signs + len(text.split()) + (len(text) - signs) // 7
+        if at_most <= tokens:
+            return False
+    return count_tokens(text) > tokens
+
+
 def _sections(manuscript: Manuscript) -> Iterator[_Section]:
     """The text under each heading. A heading with nothing under it goes with the next one's text."""
-    path: list[tuple[int, str]] = []
+    path: list[Block] = []
     start = 0
     body: list[Block] = []
     for block in manuscript.blocks:
@@ -114,24 +157,24 @@ def _sections(manuscript: Manuscript) -> Iterator[_Section]:
             body.append(block)
             continue
         if body:
-            yield _Section(_titles(path, manuscript.title), start, block.start, tuple(body))
+            yield _section(path, manuscript.title, start, block.start, body)
             body, start = [], block.start
-        path = [(level, title) for level, title in path if level < block.level]
-        path.append((block.level, block.title))
+        path = [*(above for above in path if above.level < block.level), block]
     if body or manuscript.text[start:].strip():
-        yield _Section(_titles(path, manuscript.title), start, len(manuscript.text), tuple(body))
+        yield _section(path, manuscript.title, start, len(manuscript.text), body)
 
 
-def _titles(path: Sequence[tuple[int, str]], chapter: str) -> tuple[str, ...]:
-    """The heading path without the chapter's own title, which stands before it anyway."""
-    return tuple(title for _, title in path if title and title != chapter)
+def _section(path: Sequence[Block], chapter: str, start: int, end: int, body: Sequence[Block]) -> _Section:
+    """A section under its heading path, without the chapter's own title, which stands before it anyway."""
+    headings = tuple(heading.title for heading in path if heading.title and heading.title != chapter)
+    return _Section(headings, path[-1].anchor if path else "", start, end, tuple(body))
 
 
 def _spans(text: str, section: _Section, size: ChunkSize) -> Iterator[tuple[int, int]]:
     """Where the section's chunks begin and end."""
     if (whole := _trimmed(text, section.start, section.end)) is None:
         return
-    if count_tokens(text[whole[0] : whole[1]]) <= size.largest or not section.blocks:  # a heading alone is never cut
+    if not _longer_than(size.largest, text[slice(*whole)]) or not section.blocks:  # a heading alone is never cut
         yield whole
         return
     for start, stop in _packed(text, _units(text, section, size), size):
@@ -211,13 +254,15 @@ def _lines(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
 def _cut(text: str, unit: _Unit, bounds: list[int], size: ChunkSize) -> list[_Unit]:
     parts: list[_Unit] = []
     for start, end in pairwise([*bounds, unit.end]):
-        while (rest := count_tokens(text[start:end])) > size.largest:
-            last = [match.start() for match in _TOKEN.finditer(text[start:end])][size.largest]
-            stop = text.rfind(" ", start + last - 40, start + last) + 1
-            stop = stop if stop > start else start + last
-            parts.append(_Unit(start, stop, count_tokens(text[start:stop]), unit.kind))
-            start = stop  # noqa: PLW2901 (the rest of this sentence)
-        parts.append(_Unit(start, end, rest, unit.kind))
+        tokens = [match.start() for match in _TOKEN.finditer(text, start, end)]
+        begin, first = start, 0
+        while len(tokens) - first > size.largest:
+            limit = tokens[first + size.largest]
+            stop = text.rfind(" ", max(begin, limit - 40), limit) + 1 or limit
+            last = bisect_left(tokens, stop)
+            parts.append(_Unit(begin, stop, last - first, unit.kind))
+            begin, first = stop, last
+        parts.append(_Unit(begin, end, len(tokens) - first, unit.kind))
     return parts
 
 

@@ -1,25 +1,25 @@
 """The ingest flow: walk, load, chunk, compare with what is known, embed what is new, publish.
 
-Readers keep the old generation until the new one is complete. The library commits first and names the
-generation; a run that dies between that and the switch is finished by the next.
+Readers keep the old generation until the new one is complete. The ledger is entered first and names the
+generation; a run that dies between that and the switch is finished by the next. Nothing is held longer
+than a batch: documents are staged as they are read.
 """
 
-import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from uuid import UUID
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.chunk import ChunkSize, chunk
-from citewell.ingest.load import fingerprint, load, read_bytes
 from citewell.ingest.plan import Plan, plan
-from citewell.ingest.walk import SourceFile, walk
-from citewell.models import Chunk, Document, IngestResult, Project, document_id
-from citewell.ports import Change, Embeddable, Embedder, Entry, Library, Shelf, VectorCache
+from citewell.ingest.reading import Read, Recipe, read_ahead
+from citewell.ingest.walk import walk
+from citewell.models import Chunk, IngestResult, Preview, Project, document_id
+from citewell.ports import Audit, Change, Embeddable, Embedder, Entry, Ledger, Library, Shelf, VectorCache
 
 _BATCH = 32  # chunks embedded, remembered and staged together
+_HELD_CHARACTERS = 4_000_000  # of documents read but not yet staged
 
 Progress = Callable[[int, int], None]
 """Called with files done and files to do."""
@@ -30,6 +30,8 @@ class Engines:
     """What an ingest writes with."""
 
     library: Library
+    ledger: Ledger
+    audit: Audit
     cache: VectorCache
     embedder: Embedder
     shelf: Shelf
@@ -37,11 +39,12 @@ class Engines:
 
 @dataclass(slots=True)
 class _Run:
-    """What one run has gathered so far."""
+    """What one run has done so far."""
 
-    documents: list[tuple[Document, list[Chunk]]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    read: set[UUID] = field(default_factory=set)
+    chunks: int = 0
     embedded: int = 0
 
 
@@ -50,36 +53,101 @@ async def ingest(
     *,
     project: Project,
     engines: Engines,
-    size: ChunkSize,
+    recipe: Recipe,
     prune: bool = False,
+    everything: bool = False,
     progress: Progress,
 ) -> IngestResult:
     """Bring the project's index up to date with the files under `paths`."""
     began = monotonic()
-    files, errors = walk(paths)
-    known = await engines.library.fingerprints(project)
-    todo = plan(files, known, size)
-    vanished = todo.vanished if prune else ()
-    run = _Run(errors=[*errors, *todo.errors])
+    todo = await _todo(paths, project, engines, recipe, prune=prune, everything=everything)
+    removed = [document_id(project, path) for path in todo.vanished]
+    run = _Run(errors=list(todo.errors))
     base = await _intact_generation(engines)
-    if todo.read or vanished or base is None:
-        removed = [document_id(project, path) for path in vanished]
-        changes = _changes(
-            todo, removed, project=project, engines=engines, size=size, base=base, run=run, progress=progress
-        )
-        generation = await engines.shelf.stage(changes, base=base)
-        await engines.library.apply(project, documents=run.documents, remove=removed, generation=generation)
-        engines.shelf.publish(generation)
+    if todo.to_read or removed or base is None:
+        steps = _changes(todo, removed, project, engines, recipe, run, rebuild_all=base is None, progress=progress)
+        await _publish(steps, base=base, removed=removed, engines=engines)
     return IngestResult(
-        files_processed=len(todo.unchanged) + len(run.documents),
-        chunks_created=sum(len(chunks) for _, chunks in run.documents),
+        files_processed=len(todo.unchanged) + len(run.read),
+        chunks_created=run.chunks,
         errors=tuple(run.errors),
         warnings=tuple(run.warnings),
         files_unchanged=len(todo.unchanged),
-        files_removed=len(vanished),
+        files_removed=len(removed),
         chunks_embedded=run.embedded,
         seconds=monotonic() - began,
     )
+
+
+async def preview(
+    paths: Sequence[Path],
+    *,
+    project: Project,
+    engines: Engines,
+    recipe: Recipe,
+    prune: bool = False,
+    everything: bool = False,
+) -> Preview:
+    """What `ingest` would do with the same arguments; reads everything, writes nothing."""
+    todo = await _todo(paths, project, engines, recipe, prune=prune, everything=everything)
+    found = Preview(
+        added=[file.path for file in todo.added],
+        changed=[file.path for file in todo.changed],
+        unchanged=[file.path for file in todo.unchanged],
+        removed=list(todo.vanished),
+        errors=list(todo.errors),
+    )
+    for path in todo.vanished:
+        found.chunks_removed += len(await _chunk_ids(document_id(project, path), engines))
+    wanted: set[str] = set()
+    async for file, outcome in read_ahead(todo.to_read, project=project, recipe=recipe):
+        if isinstance(outcome, UnreadableFile):
+            found.errors.append(f"{file.path}: {outcome}")
+            continue
+        before, after = await _chunk_ids(outcome.document.id, engines), {one.id for one in outcome.chunks}
+        found.chunks_added += len(after - before)
+        found.chunks_removed += len(before - after)
+        found.chunks_unchanged += len(before & after)
+        keys = [one.embedding_key for one in outcome.chunks]
+        wanted |= set(keys) - (await engines.cache.recall(keys, model=engines.embedder.model)).keys()
+    found.embeddings_needed = len(wanted)
+    return found
+
+
+async def _todo(
+    paths: Sequence[Path], project: Project, engines: Engines, recipe: Recipe, *, prune: bool, everything: bool
+) -> Plan:
+    """What there is to do. Nothing is pruned while a path that was named cannot be walked: a typo is no wish."""
+    known = await engines.ledger.known(project)
+    files, errors = walk(paths, known_roots={one.root for one in known.values() if one.root}, everything=everything)
+    todo = plan(files, known, recipe, walked=paths)
+    if prune and errors and todo.vanished:
+        errors.append("nothing was pruned, because not everything that was named could be looked at")
+    vanished = todo.vanished if prune and not errors else ()
+    return replace(todo, vanished=vanished, errors=(*errors, *todo.errors))
+
+
+async def forget(documents: Sequence[UUID], *, engines: Engines) -> None:
+    """Remove documents, from the library and the index alike."""
+    base = await _intact_generation(engines)
+    without = frozenset(documents)
+    steps = _removal(documents) if base is not None else _library(engines, _Run(), without=without)
+    await _publish(steps, base=base, removed=documents, engines=engines)
+
+
+async def rebuild(engines: Engines) -> None:
+    """Make the index anew from the library; only what was never embedded is."""
+    steps = _library(engines, _Run(), without=frozenset())
+    await _publish(steps, base=None, removed=[], engines=engines)
+
+
+async def _publish(
+    changes: AsyncIterator[Change], *, base: int | None, removed: Sequence[UUID], engines: Engines
+) -> None:
+    await engines.ledger.discard()  # what a run that died had staged
+    generation = await engines.shelf.stage(changes, base=base)
+    await engines.ledger.enter(remove=removed, generation=generation)
+    engines.shelf.publish(generation)
 
 
 async def _intact_generation(engines: Engines) -> int | None:
@@ -94,59 +162,65 @@ async def _intact_generation(engines: Engines) -> int | None:
 async def _changes(
     todo: Plan,
     removed: Sequence[UUID],
-    *,
     project: Project,
     engines: Engines,
-    size: ChunkSize,
-    base: int | None,
+    recipe: Recipe,
     run: _Run,
+    *,
+    rebuild_all: bool,
     progress: Progress,
 ) -> AsyncIterator[Change]:
-    """From the base to the files as they are: each file's old chunks go where its new ones come."""
+    """From the base to the files as they are: each document's old chunks go where its new ones come."""
     yield Change(remove=removed)
-    replaced = {document_id(project, file.path) for file in todo.read}
     pending: list[tuple[UUID, Chunk]] = []
-    for done, file in enumerate(todo.read):
-        progress(done, len(todo.read))
-        try:
-            document, chunks, warnings = _read(file, project=project, size=size)
-        except UnreadableFile as error:
-            run.errors.append(str(error))
-            replaced.discard(document_id(project, file.path))  # what was readable before stays
+    held: list[Read] = []
+    done = 0
+    async for file, outcome in read_ahead(todo.to_read, project=project, recipe=recipe):
+        progress(done, len(todo.to_read))
+        done += 1
+        if isinstance(outcome, UnreadableFile):
+            run.errors.append(f"{file.path}: {outcome}")  # what was readable before stays
             continue
-        run.documents.append((document, chunks))
-        run.warnings.extend(warnings)
-        yield Change(remove=[document.id])
-        pending.extend((project.id, one) for one in chunks)
+        held.append(outcome)
+        run.read.add(outcome.document.id)
+        run.chunks += len(outcome.chunks)
+        run.warnings.extend(outcome.warnings)
+        yield Change(remove=[outcome.document.id])
+        pending.extend((project.id, one) for one in outcome.chunks)
         while len(pending) >= _BATCH:
             yield Change(entries=await _embedded(pending[:_BATCH], engines, run))
             del pending[:_BATCH]
+        if sum(len(one.document.text) for one in held) > _HELD_CHARACTERS:
+            await _stage(held, project, engines)
+    await _stage(held, project, engines)
     if pending:
         yield Change(entries=await _embedded(pending, engines, run))
-    if base is None:
+    if rebuild_all:
         # Nothing to build on (a first run, a lost index, another model): all else comes from the library.
-        async for stored in engines.library.every_chunk():
-            kept = [
-                (owner, one)
-                for owner, one in stored
-                if one.document_id not in replaced and one.document_id not in removed
-            ]
-            yield Change(entries=await _embedded(kept, engines, run))
-    progress(len(todo.read), len(todo.read))
+        async for change in _library(engines, run, without=frozenset(run.read.union(removed))):
+            yield change
+    progress(done, len(todo.to_read))
 
 
-def _read(file: SourceFile, *, project: Project, size: ChunkSize) -> tuple[Document, list[Chunk], list[str]]:
-    content = read_bytes(file)
-    manuscript = load(file, content)
-    identity = document_id(project, file.path)
-    chunks, warnings = chunk(manuscript, document_id=identity, source=file.path, size=size)
-    document = Document(identity, file.path, manuscript.title, manuscript.text, fingerprint(content, size))
-    return document, chunks, warnings
+async def _removal(documents: Sequence[UUID]) -> AsyncIterator[Change]:
+    yield Change(remove=documents)
+
+
+async def _library(engines: Engines, run: _Run, *, without: frozenset[UUID]) -> AsyncIterator[Change]:
+    """Everything the library holds, but for some documents."""
+    async for stored in engines.library.chunks():
+        kept = [(owner, one) for owner, one in stored if one.document_id not in without]
+        yield Change(entries=await _embedded(kept, engines, run))
+
+
+async def _stage(held: list[Read], project: Project, engines: Engines) -> None:
+    await engines.ledger.stage(project, [(one.document, one.chunks) for one in held])
+    held.clear()
 
 
 async def _embedded(chunks: Sequence[tuple[UUID, Chunk]], engines: Engines, run: _Run) -> list[Entry]:
     """The chunks with their embeddings: remembered ones where the same words were embedded before."""
-    wanted = {_key(one): Embeddable(one.label, one.text) for _, one in chunks}
+    wanted = {one.embedding_key: Embeddable(one.label, one.text) for _, one in chunks}
     known = await engines.cache.recall(list(wanted), model=engines.embedder.model)
     if missing := [key for key in wanted if key not in known]:
         made = await engines.embedder.embed_passages([wanted[key] for key in missing])
@@ -154,8 +228,8 @@ async def _embedded(chunks: Sequence[tuple[UUID, Chunk]], engines: Engines, run:
         await engines.cache.remember(fresh, model=engines.embedder.model)
         known |= fresh
         run.embedded += len(fresh)
-    return [Entry(owner, one, known[_key(one)]) for owner, one in chunks]
+    return [Entry(owner, one, known[one.embedding_key]) for owner, one in chunks]
 
 
-def _key(one: Chunk) -> str:
-    return hashlib.sha256(f"{one.label}\0{one.text}".encode()).hexdigest()
+async def _chunk_ids(document: UUID, engines: Engines) -> set[str]:
+    return {one.id async for batch in engines.library.chunks(document) for _, one in batch}

@@ -1,57 +1,80 @@
-"""Read one file: its bytes, its text, its manuscript. A file that cannot be read says why in one line."""
+"""Read one document: bytes, then the reader its suffix asks for. What cannot be read says why in one line."""
 
 import hashlib
-import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.chunk import ChunkSize
+from citewell.ingest.outline import title_of
 from citewell.ingest.readers.markdown import read_markdown
-from citewell.ingest.walk import SourceFile
+from citewell.ingest.readers.plain import LANGUAGES, read_code, read_text
 from citewell.models import Manuscript
 
-READER_VERSION = 1
+READER_VERSION = 2
 """Raise it when readers or chunking give other chunks for the same bytes: every file is then read anew."""
 
-LARGEST_FILE_BYTES = 100_000_000
+LARGEST_FILE_BYTES = 50_000_000
+
+_MARKDOWN = (".md", ".mdx")
+SUFFIXES = (*_MARKDOWN, ".rst", ".html", ".htm", ".pdf", ".docx", ".txt", *LANGUAGES)
 
 
-def read_bytes(file: SourceFile) -> bytes:
+def read_bytes(location: Path) -> bytes:
     try:
-        if (size := file.location.stat().st_size) > LARGEST_FILE_BYTES:
-            raise UnreadableFile(
-                f"{file.path}: {size / 1e6:.0f} MB is more than the {LARGEST_FILE_BYTES / 1e6:.0f} MB a file may have"
-            )
-        return file.location.read_bytes()
+        if (size := location.stat().st_size) > LARGEST_FILE_BYTES:
+            limit = LARGEST_FILE_BYTES // 1_000_000
+            raise UnreadableFile(f"{size / 1e6:.0f} MB is more than the {limit} MB a file may have; split it")
+        return location.read_bytes()
     except OSError as error:
-        raise UnreadableFile(f"{file.path}: cannot be read ({error.strerror or error})") from error
+        raise UnreadableFile(f"cannot be read ({error.strerror or error})") from error
 
 
-def fingerprint(content: bytes, size: ChunkSize) -> str:
-    """Equal exactly when the same bytes would be read and cut the same way."""
-    recipe = f"{READER_VERSION}:{size.smallest}:{size.largest}:{size.overlap}:".encode()
-    return hashlib.sha256(recipe + content).hexdigest()
+def fingerprint(content: bytes, recipe: str) -> str:
+    """Equal exactly when the same bytes would be read and cut the same way; `recipe` says how."""
+    return hashlib.sha256(f"{READER_VERSION}:{recipe}:".encode() + content).hexdigest()
 
 
-def load(file: SourceFile, content: bytes) -> Manuscript:
-    """The manuscript in a file's bytes."""
+def load(path: str, content: bytes) -> Manuscript:
+    """The manuscript in a document's bytes."""
+    if not content.strip():
+        raise UnreadableFile("an empty file")
+    return _read(PurePosixPath(path).suffix.lower(), content, fallback_title=title_of(path))
+
+
+def _read(suffix: str, content: bytes, *, fallback_title: str) -> Manuscript:
+    match suffix:
+        case ".md" | ".mdx":
+            return read_markdown(_decoded(content), mdx=suffix == ".mdx", fallback_title=fallback_title)
+        case ".rst":
+            from citewell.ingest.readers.rst import read_rst
+
+            return read_rst(_decoded(content), fallback_title=fallback_title)
+        case ".html" | ".htm":
+            from citewell.ingest.readers.html import read_html
+
+            return read_html(content, fallback_title=fallback_title)
+        case ".pdf":
+            from citewell.ingest.readers.pdf import read_pdf
+
+            return read_pdf(content, fallback_title=fallback_title)
+        case ".docx":
+            from citewell.ingest.readers.docx import read_docx
+
+            return read_docx(content, fallback_title=fallback_title)
+        case ".txt":
+            return read_text(_decoded(content), fallback_title=fallback_title)
+        case _:
+            return read_code(_decoded(content), fallback_title=fallback_title, language=LANGUAGES[suffix])
+
+
+def _decoded(content: bytes) -> str:
+    """Text as UTF-8, or UTF-16 where it says so; the same book checked out with other line ends has the same ids."""
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
-        source = content.decode("utf-8-sig")
+        source = content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise UnreadableFile(f"{file.path}: not UTF-8 text (byte {error.start}); save it as UTF-8") from error
+        if b"\0" in content[:1000]:
+            raise UnreadableFile("a binary file, not text") from error
+        raise UnreadableFile(f"not UTF-8 text (byte {error.start}); save it as UTF-8") from error
     if "\0" in source:
-        raise UnreadableFile(f"{file.path}: a binary file, not text")
-    # The same book checked out with other line ends has the same ids.
-    source = source.replace("\r\n", "\n").replace("\r", "\n")
-    manuscript = read_markdown(source, mdx=file.path.lower().endswith(".mdx"), fallback_title=_title_of(file.path))
-    if not manuscript.text.strip():
-        raise UnreadableFile(f"{file.path}: nothing to read in it")
-    return manuscript
-
-
-def _title_of(path: str) -> str:
-    """`03-motion/02_whole-body.md` -> "Whole body"; an index page is called after its folder."""
-    pure = PurePosixPath(path)
-    name = pure.parent.name if pure.stem.lower() in ("index", "readme") and pure.parent.name else pure.stem
-    words = re.sub(r"[-_\s]+", " ", re.sub(r"^\d+[-_. ]+", "", name)).strip()
-    return words[:1].upper() + words[1:] if words else name
+        raise UnreadableFile("a binary file, not text")
+    return source.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,36 +1,64 @@
-"""Compare what was found with what the library holds, and say what has to be done. Changes nothing."""
+"""Compare what was found with what is known, and say what an ingest would do. Changes nothing."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.chunk import ChunkSize
-from citewell.ingest.load import fingerprint, read_bytes
+from citewell.ingest.load import read_bytes
+from citewell.ingest.reading import Recipe
 from citewell.ingest.walk import SourceFile
+from citewell.models import Known
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What an ingest will do; `errors` are files that could not even be opened."""
 
-    read: tuple[SourceFile, ...]
+    added: tuple[SourceFile, ...]
+    changed: tuple[SourceFile, ...]
     unchanged: tuple[SourceFile, ...]
     vanished: tuple[str, ...]
     errors: tuple[str, ...]
 
+    @property
+    def to_read(self) -> tuple[SourceFile, ...]:
+        return tuple(sorted((*self.added, *self.changed), key=lambda file: file.path))
 
-def plan(files: Iterable[SourceFile], known: Mapping[str, str], size: ChunkSize) -> Plan:
+
+def plan(files: Sequence[SourceFile], known: Mapping[str, Known], recipe: Recipe, *, walked: Sequence[Path]) -> Plan:
     """Which files to read anew: those whose bytes, or the way we read them, are not what is known."""
-    read: list[SourceFile] = []
+    added: list[SourceFile] = []
+    changed: list[SourceFile] = []
     unchanged: list[SourceFile] = []
     errors: list[str] = []
-    seen: set[str] = set()
     for file in files:
-        seen.add(file.path)
-        try:
-            same = known.get(file.path) == fingerprint(read_bytes(file), size)
-        except UnreadableFile as error:
-            errors.append(str(error))
+        before = known.get(file.path)
+        if before is None:
+            added.append(file)
             continue
-        (unchanged if same else read).append(file)
-    return Plan(tuple(read), tuple(unchanged), tuple(sorted(known.keys() - seen)), tuple(errors))
+        try:
+            if other := _other_file(file, before):
+                raise UnreadableFile(f"{other} has the same path in this project; use another --project")
+            same = before.fingerprint == recipe.fingerprint(file, read_bytes(file.location))
+        except UnreadableFile as error:
+            errors.append(f"{file.path}: {error}")
+            continue
+        (unchanged if same else changed).append(file)
+    return Plan(tuple(added), tuple(changed), tuple(unchanged), tuple(_vanished(files, known, walked)), tuple(errors))
+
+
+def _other_file(file: SourceFile, before: Known) -> Path | None:
+    """The file that had this path before, where it is another one and still there."""
+    other = Path(before.root, file.path)
+    return other if before.root and before.root != str(file.root) and other.is_file() else None
+
+
+def _vanished(files: Sequence[SourceFile], known: Mapping[str, Known], walked: Sequence[Path]) -> Iterator[str]:
+    """Paths that were walked past without finding their file, or whose file is gone with its folder."""
+    seen = {file.path for file in files}
+    folders = [path.resolve() for path in walked]
+    for path, before in sorted(known.items()):
+        location = Path(before.root, path)
+        if path not in seen and (any(map(location.is_relative_to, folders)) or not location.is_file()):
+            yield path

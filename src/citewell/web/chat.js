@@ -77,23 +77,40 @@ async function stream(question, onContent) {
   }
 }
 
-/** Paragraphs, code and tables as they stand, and each [n] as a link to its source. */
+/** Paragraphs, code and tables, and each [n] as a link to its source. */
 function rendered(text, turn) {
   return blocks(text).map(({ kind, lines }) => {
+    if (kind === "table") return table(lines);
     const node = element(kind === "prose" ? "p" : "pre");
     const shown = lines.join("\n");
-    for (const part of kind === "prose" ? shown.split(/(\[\d+\])/) : [shown]) {
-      const mark = /^\[(\d+)\]$/.exec(part);
-      if (!mark) {
-        node.append(part.replace(/\*\*(.+?)\*\*/g, "$1"));
-        continue;
-      }
-      const link = element("a", "mark", part);
-      link.href = `#source-${turn}-${mark[1]}`;
-      node.append(link);
-    }
+    if (kind !== "prose") node.append(shown);
+    else for (const part of shown.split(/(\[\d+\]|`[^`]+`)/)) node.append(inline(part, turn));
     return node;
   });
+}
+
+function inline(part, turn) {
+  const mark = /^\[(\d+)\]$/.exec(part);
+  if (mark) {
+    const link = element("a", "mark", part);
+    link.href = `#source-${turn}-${mark[1]}`;
+    return link;
+  }
+  if (/^`[^`]+`$/.test(part)) return element("code", "", part.slice(1, -1));
+  return document.createTextNode(part.replace(/(\*\*|(?<![\w*])\*)(?=\S)(.+?)(?<=\S)\1/g, "$2"));
+}
+
+function table(lines) {
+  const rows = lines
+    .filter((line) => !/^\s*\|?[\s:|-]+\|?\s*$/.test(line))
+    .map((line) => line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim()));
+  const frame = element("div", "table");
+  const node = frame.appendChild(element("table"));
+  rows.forEach((cells, number) => {
+    const row = node.appendChild(element("tr"));
+    for (const cell of cells) row.append(element(number === 0 && rows.length > 1 ? "th" : "td", "", cell));
+  });
+  return frame;
 }
 
 /** Cut the text at blank lines, but never inside a fence; fence lines themselves are not shown. */
@@ -109,10 +126,15 @@ function blocks(text) {
     } else if (tick) {
       fence = tick;
       found.push((current = { kind: "code", lines: [] }));
+    } else if (line.trim() === "$$") {
+      if (current?.kind === "formula") current = null;
+      else found.push((current = { kind: "formula", lines: [] }));
+    } else if (current?.kind === "formula") {
+      current.lines.push(line);
     } else if (!line.trim()) {
       current = null;
     } else {
-      const kind = /^\s*(\||\$\$)/.test(line) ? "table" : "prose";
+      const kind = /^\s*\|/.test(line) ? "table" : "prose";
       if (current?.kind !== kind) found.push((current = { kind, lines: [] }));
       current.lines.push(line);
     }

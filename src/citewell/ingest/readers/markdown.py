@@ -1,6 +1,9 @@
 """Markdown and MDX: the canonical text, and where its headings, paragraphs, lists and code stand."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -9,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from citewell.ingest.readers.mdx import plain_markdown, split_frontmatter
+from citewell.ingest.readers.mdx import heading_id, plain_markdown, split_frontmatter
 from citewell.models import Block, BlockKind, Manuscript
 
 _EMPHASIS = re.compile(r"(\*\*|__|\*|(?<!\w)_|`+|~~)(?=\S)(.+?)(?<=\S)\1")
@@ -19,7 +22,7 @@ def _parser(*, indented_code: bool) -> MarkdownIt:
     """Block structure only: what stands inside a paragraph is text to us, and half of the work."""
     parser = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin, allow_labels=False)
     parser.core.ruler.disable(["inline"])
-    parser.block.ruler.disable(["html_block"] + ([] if indented_code else ["code"]))
+    parser.block.ruler.disable(["html_block", "reference"] + ([] if indented_code else ["code"]))
     return parser
 
 
@@ -32,11 +35,13 @@ def read_markdown(source: str, *, mdx: bool, fallback_title: str) -> Manuscript:
     """The manuscript in a source; its title is the frontmatter's, the first heading's or the fallback."""
     frontmatter, body = split_frontmatter(source)
     text = plain_markdown(body)
-    blocks = _blocks((_MDX if mdx else _MARKDOWN).parse(text), text)
-    title = _frontmatter_title(frontmatter)
+    blocks = _anchored(_blocks((_MDX if mdx else _MARKDOWN).parse(text), text), text, body)
+    fields = _fields(frontmatter)
+    title = plain_words(fields.get("title", ""))
     if not title:
         title = next((block.title for block in blocks if block.kind == "heading" and block.level == 1), "")
-    return Manuscript(title=title or fallback_title, text=text, blocks=blocks)
+    slug = fields.get("slug", "") or fields.get("id", "")
+    return Manuscript(title=title or fallback_title, text=text, blocks=blocks, slug=slug)
 
 
 def plain_words(markdown: str) -> str:
@@ -44,13 +49,34 @@ def plain_words(markdown: str) -> str:
     return _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", markdown)).strip()
 
 
-def _frontmatter_title(frontmatter: str) -> str:
+def _fields(frontmatter: str) -> dict[str, str]:
+    """The frontmatter's plain values as text."""
     try:
         fields: Any = yaml.safe_load(frontmatter) if frontmatter else None
     except yaml.YAMLError:
-        return ""  # a page with broken frontmatter still has text worth answering from
-    title = fields.get("title") if isinstance(fields, dict) else None
-    return plain_words(" ".join(str(title).split())) if title is not None else ""
+        return {}  # a page with broken frontmatter still has text worth answering from
+    if not isinstance(fields, dict):
+        return {}
+    return {str(name): " ".join(str(value).split()) for name, value in fields.items() if value is not None}
+
+
+def _anchored(blocks: Sequence[Block], text: str, body: str) -> tuple[Block, ...]:
+    """Headings below the title get the id a browser finds them under: their own, or one made of their words."""
+    lines = body.split("\n")
+    taken: Counter[str] = Counter()
+    line, position = 0, 0
+    found = []
+    for block in blocks:
+        line += text.count("\n", position, block.start)
+        position = block.start
+        if block.kind != "heading":
+            found.append(block)
+            continue
+        words = re.sub(r"[^\w\- ]", "", block.title.lower()).replace(" ", "-")
+        anchor = heading_id(lines[line]) or (f"{words}-{taken[words]}" if taken[words] else words)
+        taken[words] += 1
+        found.append(replace(block, anchor=anchor if block.level > 1 else ""))
+    return tuple(found)
 
 
 def _blocks(tokens: list[Token], text: str) -> tuple[Block, ...]:

@@ -17,7 +17,12 @@ _ESM = re.compile(
 _ADMONITION = re.compile(
     r"^(?P<indent>[ \t>]*):::+[ \t]*(?:[\w-]+)?(?:\[(?P<label>[^\]]*)\])?[ \t]*(?:\{[^}]*\})?(?P<title>.*)$"
 )
-_HEADING_ID = re.compile(r"^([ \t>]*#{1,6}[ \t].*?)[ \t]*(?:\{#[^}\s]+\}|\{/\*[ \t]*#[^*\s]+[ \t]*\*/\})[ \t]*$")
+_BLOCK = re.compile(r"^(?P<indent>[ \t>]*)///+[ \t]*(?:[\w-]+)?[ \t]*(?:\|[ \t]*(?P<title>.*))?$")
+_INDENTED_BLOCK = re.compile(r"^(?P<indent> *)(?:!!!|\?\?\?\+?|===)[ \t]*[\w -]*(?:\"(?P<title>.*)\")?[ \t]*$")
+_LABEL = re.compile(r"^\([\w:.-]+\)=$")  # MyST's name for the heading that follows
+_HEADING_ID = re.compile(
+    r"^([ \t>]*#{1,6}[ \t].*?)[ \t]*(?:\{#(?P<id>[^}\s]+)\}|\{/\*[ \t]*#(?P<mdx_id>[^*\s]+)[ \t]*\*/\})[ \t]*$"
+)
 _LINK = re.compile(r"!?\[((?:[^\[\]`\n]|`[^`\n]*`|\n(?![ \t]*\n)){0,500})\]\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)?)\)")
 _TAG_OPEN = re.compile(r"</?(?P<name>[A-Za-z][\w.-]*)(?=[\s/>])|</?>")
 _SHOWN_ATTRIBUTE = re.compile(
@@ -31,15 +36,50 @@ _LONGEST_TAG = 4000
 
 def split_frontmatter(source: str) -> tuple[str, str]:
     """The YAML between the opening `---` lines, and the source with those lines blanked."""
-    match = re.match(r"---[ \t]*\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", source, re.DOTALL)
+    match = re.match(r"---[ \t]*\n(?:(.*?)\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", source, re.DOTALL)
     if not match:
         return "", source
-    return match.group(1), "\n" * match.group(0).count("\n") + source[match.end() :]
+    return match.group(1) or "", "\n" * match.group(0).count("\n") + source[match.end() :]
 
 
 def plain_markdown(source: str) -> str:
     """The source without imports, JSX tags and comments, every line still on its line."""
+    if "!!!" in source or "???" in source or '=== "' in source:
+        source = _unindented(source)
     return "".join(text if is_code else _without_markup(text) for is_code, text in _regions(source))
+
+
+def heading_id(line: str) -> str:
+    """The id that a heading line gives itself: "## Setup {#set-up}" -> "set-up"."""
+    match = _HEADING_ID.match(line)
+    return (match["id"] or match["mdx_id"]) if match else ""
+
+
+def _unindented(source: str) -> str:
+    """MkDocs' `!!! note "Title"` blocks: the title, then the content without its extra indentation."""
+    out: list[str] = []
+    inside: list[int] = []
+    fence = ""
+    for line in source.split("\n"):
+        indent = len(line) - len(line.lstrip(" "))
+        while inside and line.strip() and indent < inside[-1]:
+            inside.pop()
+        shown = line[4 * len(inside) :] if line.strip() else line
+        if fence:
+            fence = "" if shown.strip() == fence else fence
+        elif opening := _FENCE.match(shown):
+            fence = opening["fence"]
+        elif block := _INDENTED_BLOCK.match(line):
+            inside.append(len(block["indent"]) + 4)
+            shown = _titled(shown[: len(shown) - len(shown.lstrip(" "))], block["title"] or "")
+        out.append(shown)
+    return "\n".join(out)
+
+
+def _titled(indent: str, title: str) -> str:
+    """A block's title as a bold line, as authors write headings that are none."""
+    bare = title.strip().strip("*").strip()
+    return f"{indent}**{bare}**" if bare else indent.rstrip()
 
 
 def _regions(source: str) -> Iterator[tuple[bool, str]]:
@@ -68,11 +108,13 @@ def _without_markup(text: str) -> str:
 
 
 def _without_directive(line: str) -> str:
-    """`:::tip Watch out` becomes "Watch out:", `## Title {#id}` loses the id."""
+    """`:::tip Watch out` becomes "**Watch out**", `## Title {#id}` loses the id."""
     if ":::" in line and (match := _ADMONITION.match(line)):
-        title = (match["label"] or match["title"]).strip()
-        colon = ":" if title[-1:].isalnum() else ""  # the text may follow on the next line
-        return f"{match['indent']}{title}{colon}" if title else match["indent"].rstrip()
+        return _titled(match["indent"], match["label"] or match["title"])
+    if line.endswith(")=") and _LABEL.match(line):
+        return ""
+    if "///" in line and (match := _BLOCK.match(line)):
+        return _titled(match["indent"], match["title"] or "")
     return _HEADING_ID.sub(r"\1", line) if "#" in line else line
 
 
@@ -179,6 +221,10 @@ def _tag(text: str, start: int) -> tuple[int, str]:
         return end, _newlines(text[start:end])
     shown = [next(filter(None, found.groups()), "") for found in _SHOWN_ATTRIBUTE.finditer(tag)]
     words = ": ".join(" ".join(part.split()) for part in shown if part.strip())
+    if name == "summary":
+        words = "**"  # before and after what it says
+    elif words:
+        words = f"**{words}** " if text[end : end + 1] not in ("", "\n") else f"**{words}**"
     gap = " " if name == "br" else ""
     return end, gap + words + _newlines(tag)
 

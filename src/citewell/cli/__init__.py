@@ -1,0 +1,27 @@
+"""The command line: thin, like the HTTP doors. Engines are imported by the command that needs them, so that
+`citewell --help` costs nothing."""
+
+import click
+
+from citewell import __version__
+from citewell.cli.asking import ask, evaluate, search, serve
+from citewell.cli.ingesting import ingest
+from citewell.cli.keeping import doctor, documents
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="citewell")
+def main() -> None:
+    """Ask your documents and trust the answer: every sentence cites the words it came from.
+
+    \b
+    citewell ingest docs/          take in a folder of documents
+    citewell ask "How do I …?"     answer from it, with sources
+    citewell serve                 the same as a web page and an API
+
+    Settings come from the environment and .env; docs/settings.md lists them.
+    """
+
+
+for one in (ingest, ask, search, serve, documents, doctor, evaluate):
+    main.add_command(one)

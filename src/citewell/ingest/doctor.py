@@ -1,0 +1,40 @@
+"""Prove that the library and the index agree and that nothing is left of what was deleted; or mend it."""
+
+from citewell.ingest.flow import Engines, rebuild
+
+
+async def examine(engines: Engines) -> list[str]:
+    """Everything that is wrong, a line each; empty when all is well."""
+    found = [f"library: {fault}" for fault in await engines.audit.audit()]
+    found += [f"index: {fault}" for fault in await _index_faults(engines)]
+    found += [f"index: {name} is left over" for name in engines.shelf.leftovers()]
+    return found
+
+
+async def mend(engines: Engines) -> None:
+    """Make library and index sound again; the library's documents are the truth."""
+    await engines.ledger.discard()
+    await engines.audit.repair()
+    if await _index_faults(engines):
+        await rebuild(engines)
+    engines.shelf.sweep()
+
+
+async def _index_faults(engines: Engines) -> list[str]:
+    generation = await engines.library.generation()
+    stored = {one.id: hash(one.text) async for batch in engines.library.chunks() for _, one in batch}
+    if generation is None:
+        return ["there is none for what the library holds"] if stored else []
+    if not engines.shelf.holds(generation):
+        return [f"generation {generation} is missing, or was made with another embedding model"]
+    faults = []
+    if engines.shelf.published() != generation:
+        faults.append(f"generation {generation} shows what the library holds, but another is published")
+    indexed = {identity: hash(text) for identity, text in engines.shelf.contents(generation)}
+    if missing := stored.keys() - indexed.keys():
+        faults.append(f"{len(missing)} chunks of the library are not in it, such as {min(missing)}")
+    if ghosts := indexed.keys() - stored.keys():
+        faults.append(f"{len(ghosts)} chunks are in it that the library does not have, such as {min(ghosts)}")
+    if other := {one for one in stored.keys() & indexed.keys() if stored[one] != indexed[one]}:
+        faults.append(f"{len(other)} chunks say other words in it, such as {min(other)}")
+    return faults

@@ -1,0 +1,266 @@
+"""Where text stands on a page, turned into lines in reading order. Pure: it knows no PDF engine.
+
+A page comes in as pieces (words with a box and a font size) in the order the file draws them, and leaves as
+lines; running headers, footers and page numbers are recognised by standing on many pages at the same place.
+"""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+_EDGE_LINES = 4
+_SAME_PLACE_POINTS = 6
+_WORD = re.compile(r"\w+(?:[-‐]\w+)*")
+_BROKEN_WORD = re.compile(r"(\w+(?:[-‐]\w+)*)[-‐\u00ad]$")
+_ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
+_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]")
+_LEADERS = re.compile(r"\s*(?:[.·…_]\s?){4,}\s*")
+_LONGEST_WORD = 80
+_LONGEST_LEADERS = 500  # dots on one line: a contents page has fewer
+
+_CHARACTERS: dict[int, str | None] = {
+    **dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x200B, 0x2060, 0xFEFF, 0xFFFC, 0xFFFD, 0xFFFE, 0xFFFF)),
+    **dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F)), None),
+    **dict.fromkeys((0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0xA0, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F), " "),
+    **{0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Words drawn together: `left` and `right` in points, `baseline` growing upwards."""
+
+    text: str
+    left: float
+    right: float
+    baseline: float
+    size: float
+    bold: bool = False
+    mono: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Pieces on one baseline; `cells` are its parts with a wide gap between them."""
+
+    cells: tuple[Piece, ...]
+    size: float
+    bold: bool
+    mono: bool
+
+    @property
+    def text(self) -> str:
+        return " ".join(cell.text for cell in self.cells)
+
+    @property
+    def left(self) -> float:
+        return self.cells[0].left
+
+    @property
+    def right(self) -> float:
+        return self.cells[-1].right
+
+    @property
+    def baseline(self) -> float:
+        return self.cells[0].baseline
+
+    @property
+    def style(self) -> tuple[float, bool]:
+        """How it is set, as far as a reader notices."""
+        return round(self.size), self.bold
+
+
+def clean(text: str) -> str:
+    """The text as it would be typed: no ligatures, control characters or unusual spaces.
+
+    clean("eﬃ\u00adcient\u00a0\x07way") -> "efficient way"; a soft hyphen at the end stays, to be mended.
+    """
+    shown = text.translate(_CHARACTERS)
+    if any("\ud800" <= mark <= "\udfff" for mark in shown):
+        shown = shown.encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
+    shown = unicodedata.normalize("NFC", shown.rstrip())
+    return " ".join((shown[:-1].replace("\u00ad", "") + shown[-1:]).split())
+
+
+def lines_in_order(pieces: Sequence[Piece]) -> list[Line]:
+    """The page's lines, as drawn; two columns that were drawn line by line are set one after the other."""
+    drawn = list(_lines(pieces))
+    if (gutter := _gutter(drawn)) is None:
+        return drawn
+    ordered: list[Line] = []
+    left: list[Piece] = []
+    right: list[Piece] = []
+    for line in drawn:
+        if any(cell.left < gutter - cell.size and cell.right > gutter for cell in line.cells):
+            ordered += [*_lines(left), *_lines(right), line]
+            left, right = [], []
+            continue
+        for cell in line.cells:
+            (left if cell.left < gutter - cell.size else right).append(cell)
+    return [*ordered, *_lines(left), *_lines(right)]
+
+
+def _lines(pieces: Iterable[Piece]) -> Iterator[Line]:
+    row: list[Piece] = []
+    for piece in pieces:
+        if row and not _same_row(row, piece):
+            yield _line(row)
+            row = []
+        row.append(piece)
+    if row:
+        yield _line(row)
+
+
+def _same_row(row: Sequence[Piece], piece: Piece) -> bool:
+    last = row[-1]
+    em = max(last.size, piece.size)
+    near = min(abs(last.baseline - piece.baseline), abs(row[0].baseline - piece.baseline)) < 0.5 * em
+    return near and piece.left > last.right - 0.5 * em
+
+
+def _line(row: Sequence[Piece]) -> Line:
+    weights: Counter[float] = Counter()
+    for piece in row:
+        weights[piece.size] += len(piece.text)
+    total = weights.total()
+    size = max(weights, key=lambda one: (weights[one], one))
+    cells: list[Piece] = []
+    for piece in row:
+        gap = piece.left - cells[-1].right if cells else 0
+        if cells and gap < max(cells[-1].size, piece.size):
+            cells[-1] = _joined(cells[-1], piece, space=gap > 0.15 * size)
+        else:
+            cells.append(piece)
+    return Line(
+        tuple(cells),
+        size,
+        bold=2 * sum(len(piece.text) for piece in row if piece.bold) > total,
+        mono=5 * sum(len(piece.text) for piece in row if piece.mono) > 4 * total,
+    )
+
+
+def _joined(first: Piece, second: Piece, *, space: bool) -> Piece:
+    between = " " if space else ""
+    main = first if len(first.text) >= len(second.text) else second
+    return Piece(
+        f"{first.text}{between}{second.text}",
+        first.left,
+        max(first.right, second.right),
+        main.baseline,
+        main.size,
+        main.bold,
+        main.mono,
+    )
+
+
+def _gutter(lines: Sequence[Line]) -> float | None:
+    """Where the right of two columns begins; None unless most lines are two full lines of prose side by side.
+
+    A table's cells are short or ragged, and a page drawn column by column needs no help.
+    """
+    pairs = [line.cells for line in lines if len(line.cells) == 2]
+    if len(pairs) < 8 or len(pairs) < 0.6 * len(lines):
+        return None
+    gutter = median(right.left for _, right in pairs)
+    em = median(right.size for _, right in pairs)
+    pairs = [pair for pair in pairs if abs(pair[1].left - gutter) <= em]
+    for side in (0, 1):
+        cells = [pair[side] for pair in pairs]
+        edge = max((cell.right for cell in cells), default=0)
+        width = edge - min((cell.left for cell in cells), default=0)
+        full = [cell for cell in cells if cell.right > edge - 0.15 * width and len(cell.text) >= 20]
+        if len(full) < max(0.6 * len(cells), 5):
+            return None
+    return gutter - 0.25 * em
+
+
+def without_running_lines(pages: Sequence[Sequence[Line]], *, body_size: float) -> list[list[Line]]:
+    """The pages without headers, footers and page numbers.
+
+    Those are the lines near the top or bottom that stand at the same height, with the same words up to
+    digits or with a number that grows with the page, on at least a third of the pages and on three.
+    """
+    places: defaultdict[tuple[str, str], list[tuple[int, Line]]] = defaultdict(list)
+    for number, page in enumerate(pages):
+        by_height = sorted(page, key=lambda line: -line.baseline)
+        for edge, near in (("top", by_height[:_EDGE_LINES]), ("bottom", by_height[-_EDGE_LINES:])):
+            for line in near:
+                for shape in _shapes(line, number, body_size):
+                    places[edge, shape].append((number, line))
+    enough = max(3, -(-len(pages) // 3))
+    running: set[tuple[int, Line]] = set()
+    has_numbers = False
+    for (_, shape), found in places.items():
+        height = median(line.baseline for _, line in found)
+        level = [(number, line) for number, line in found if abs(line.baseline - height) <= _SAME_PLACE_POINTS]
+        if len({number for number, _ in level}) >= enough:
+            running.update(level)
+            has_numbers = has_numbers or "#" in shape or shape.startswith("page +")
+    if has_numbers:  # so a number alone at the edge of a page is its own, wherever it stands
+        running.update(found for edge in ("top", "bottom") for found in places.get((edge, "#"), []))
+    return [[line for line in page if (number, line) not in running] for number, page in enumerate(pages)]
+
+
+def _shapes(line: Line, page: int, body_size: float) -> Iterator[str]:
+    """What stays the same of a running line from page to page; nothing shorter than a word may vary in large type."""
+    text = line.text.casefold()
+    if line.size >= 1.2 * body_size:  # "Lesson 1", "Lesson 2" at the top of every page are its headings
+        yield text
+        return
+    yield "#" if _ROMAN.fullmatch(text) else re.sub(r"\d+", "#", text)
+    for number in re.findall(r"^\d{1,5}(?=\D|$)|(?<!\d)\d{1,5}$", text):
+        yield f"page + {int(number) - page}"
+
+
+def vocabulary(pages: Iterable[Iterable[Line]]) -> frozenset[str]:
+    """The words of the document that no line end breaks; they tell how to mend those it does."""
+    known: set[str] = set()
+    broken = False
+    for page in pages:
+        for line in page:
+            words = _WORD.findall(line.text.casefold())
+            if broken:
+                words = words[1:]
+            broken = bool(_BROKEN_WORD.search(line.text[-_LONGEST_WORD:]))
+            known.update(words[:-1] if broken else words)
+    return frozenset(known | {part for word in known for part in re.split("[-‐]", word)})
+
+
+def join(first: str, second: str, known: frozenset[str]) -> str:
+    """Two lines as one, a word broken between them mended.
+
+    join("robo-", "tics is", ...) -> "robotics is"; join("state-of-the-", "art", ...) -> "state-of-the-art"
+    """
+    if not first or not second:
+        return first or second
+    if first[-1] == "\u00ad":
+        return first[:-1] + second
+    head, tail = _BROKEN_WORD.search(first[-_LONGEST_WORD:]), _WORD.match(second)
+    if head and tail:
+        return (first[:-1] if _is_one_word(head[1], tail[0], known) else first) + second
+    if _UNSPACED.match(first[-1]) and _UNSPACED.match(second[0]):
+        return first + second
+    return f"{first} {second}"
+
+
+def _is_one_word(head: str, tail: str, known: frozenset[str]) -> bool:
+    """Whether a hyphen at a line end only breaks the word: the document's other words tell."""
+    whole, compound = f"{head}{tail}".casefold(), f"{head}-{tail}".casefold()
+    if compound in known or not tail[0].islower() or not head[-1].isalpha():
+        return False
+    if whole in known:
+        return True
+    # "state-of-the-" is a compound already; "long-" and "term" are words of their own.
+    parts = {head.casefold(), tail.casefold()}
+    return not re.search("[-‐]", head) and not (parts <= known and len(head) > 1)
+
+
+def contents_entry(text: str) -> str | None:
+    """A line of a table of contents without its dots, "Pumps … 12"; None where it is none."""
+    if len(text) > _LONGEST_LEADERS or not text[-1:].isalnum():
+        return None
+    parts = _LEADERS.split(text)
+    return " … ".join(parts) if len(parts) == 2 and all(parts) and len(parts[1]) <= 6 else None

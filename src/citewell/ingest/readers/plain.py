@@ -1,0 +1,58 @@
+"""Plain text as paragraphs, and source code as code."""
+
+import re
+from collections.abc import Iterator
+
+from citewell.models import Block, Manuscript
+
+_PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
+_LONG_BLOCK = 60  # lines of code after which the next blank line, or else twice as many, ends a block
+
+LANGUAGES = {
+    ".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cs": "csharp", ".css": "css", ".go": "go", ".h": "c", ".hpp": "cpp",
+    ".java": "java", ".js": "js", ".jsx": "jsx", ".kt": "kotlin", ".lua": "lua", ".php": "php", ".pl": "perl",
+    ".py": "python", ".r": "r", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash", ".sql": "sql", ".swift": "swift",
+    ".ts": "ts", ".tsx": "tsx",
+}  # fmt: skip
+
+
+def read_text(source: str, *, fallback_title: str) -> Manuscript:
+    """Paragraphs between blank lines; every line stays on its line."""
+    blocks = [Block("text", match.start(), min(match.end() + 1, len(source))) for match in _PARAGRAPH.finditer(source)]
+    return Manuscript(fallback_title, source, tuple(blocks))
+
+
+def read_code(source: str, *, fallback_title: str, language: str) -> Manuscript:
+    """The file as fenced blocks, a new one at each top-level definition; `lines` leads back to the file's lines."""
+    fence = "```"
+    while fence in source:
+        fence += "`"
+    text = ""
+    blocks: list[Block] = []
+    lines: list[int] = []
+    for first, code in _definitions(source.split("\n")):
+        start = len(text)
+        text += f"{fence}{language}\n" + "\n".join(code) + f"\n{fence}\n\n"
+        blocks.append(Block("code", start, len(text) - 1))
+        lines += [first, *range(first, first + len(code)), first + len(code) - 1, first + len(code) - 1]
+    return Manuscript(fallback_title, text, tuple(blocks), lines=(*lines, lines[-1]) if lines else ())
+
+
+def _definitions(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Runs of lines that belong together, with the number of the first line: cut before what is not indented."""
+    start = 0
+    for number in range(1, len(lines) + 1):
+        long = number - start >= _LONG_BLOCK
+        after_blank = number < len(lines) and not lines[number - 1].strip()
+        top_level = after_blank and lines[number][:1] not in ("", " ", "\t", "}", ")", "]")
+        cut = number == len(lines) or top_level or (long and after_blank) or number - start >= 2 * _LONG_BLOCK
+        if not cut:
+            continue
+        while start < number and not lines[start].strip():
+            start += 1
+        end = number
+        while end > start and not lines[end - 1].strip():
+            end -= 1
+        if end > start:
+            yield start + 1, lines[start:end]
+        start = number

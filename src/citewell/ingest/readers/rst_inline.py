@@ -1,0 +1,150 @@
+"""reStructuredText inside a paragraph: roles, links and literals as the built page shows them.
+
+`shown` works on a whole paragraph, since a role may reach over the end of a line, and gives as many
+lines as it got. This room knows nothing of blocks: `rst.py` does.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# Every repetition that could start again at each character is bounded: a hostile page costs linear time.
+_QUOTED = r"(?:[^`\\]|\\.)+"
+_MARKUP = re.compile(
+    r"``(?P<literal>(?:[^`]|`(?!`))+)``(?!`)"
+    rf"|:(?P<role>(?:[A-Za-z][\w.+-]{{0,40}}:){{1,3}})`(?P<content>{_QUOTED})`(?!`)"
+    rf"|(?P<inline_target>(?<!\w)_)?`(?P<phrase>{_QUOTED})`(?P<reference>__?(?!\w))?"
+    r"|\[(?P<note>[\w#*][\w#.:+-]{0,80})\]_(?!\w)"
+    r"|\|(?P<substitution>[^|\s][^|\n]{0,80})\|__?(?!\w)"
+    r"|\\(?P<escaped>.)"
+    r"|(?<![\w.:+-])(?P<word>[A-Za-z0-9]\w{0,80}?(?:[.:+-]\w{1,80}?){0,3})__?(?![\w`])",
+    re.DOTALL,
+)
+_WEB = re.compile(r"(?:https?|ftp|mailto):")
+_NON_ID = re.compile(r"\s+")
+
+_CALLABLES = frozenset({"func", "meth", "function", "method"})
+_OBJECTS = _CALLABLES | {
+    *("class", "attr", "mod", "data", "exc", "obj", "const", "any", "type", "var", "member", "macro", "enum"),
+    *("struct", "deco", "property"),
+}
+_CODE = frozenset(
+    {
+        *("code", "file", "samp", "envvar", "option", "kbd", "command", "program", "literal", "makevar", "mimetype"),
+        *("regexp", "confval", "keyword", "token", "bash", "python", "setting"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What a file's labels name: the titles of its sections, and addresses on the web."""
+
+    titles: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+
+
+def shown(text: str, targets: Targets) -> str:
+    """A paragraph as its page shows it, in as many lines.
+
+    shown("See :class:`~ray.data.Dataset` and :ref:`this <x>`.", Targets()) -> "See `Dataset` and this."
+    """
+    return _MARKUP.sub(lambda match: _over_lines(_replacement(match, targets), match[0].count("\n")), text)
+
+
+def label_key(name: str) -> str:
+    """A label as references are matched: without case, one blank between words."""
+    return _NON_ID.sub(" ", name.strip().strip("`")).lower()
+
+
+def _replacement(match: re.Match[str], targets: Targets) -> str:  # noqa: PLR0911 (one for each kind of markup)
+    match match.lastgroup:
+        case "literal":
+            return _code(match["literal"])
+        case "content":
+            return _role(match["role"].rstrip(":").rpartition(":")[2].lower(), match["content"], targets)
+        case "phrase" if match["inline_target"]:
+            return match["phrase"]
+        case "reference":
+            return _reference(match["phrase"], targets)
+        case "note":
+            return f"[{match['note']}]"
+        case "substitution":
+            return f"|{match['substitution']}|"
+        case "escaped":
+            return match["escaped"].strip(" ")
+        case "word" if label_key(match["word"]) in targets.links:
+            return _reference(match["word"], targets)
+        case _:
+            return match[0]  # `x` alone is shown as it stands, and most authors mean code by it
+
+
+def _role(name: str, content: str, targets: Targets) -> str:  # noqa: PLR0911 (one for each kind of role)
+    title, target = _split_target(content)
+    if name in _OBJECTS:
+        return _object(name, title, target)
+    match name:
+        case "math":
+            return f"${content}$"
+        case "ref" | "numref":
+            return title if target else targets.titles.get(label_key(content), content.lstrip("!"))
+        case "doc":
+            return title if target else _page_name(content)
+        case "pep" | "rfc":
+            return title if target else f"{name.upper()} {content}"
+        case "strong":
+            return f"**{content}**"
+        case "emphasis" | "dfn":
+            return f"*{content}*"
+        case _ if name in _CODE:
+            return _code(title)
+        case _:
+            return title
+
+
+def _object(name: str, title: str, target: str) -> str:
+    """A class, function or other thing with a dotted name, as code unless its author wrote words for it."""
+    if target:
+        return title if re.search(r"\s", title) else _code(title)
+    path = title.lstrip("!")
+    path = path[1:].rpartition(".")[2] if path.startswith("~") else path.lstrip(".")
+    return _code(path + "()" if name in _CALLABLES and not path.endswith(")") else path)
+
+
+def _reference(phrase: str, targets: Targets) -> str:
+    """A link on the web stays one; a link inside the book is only its words, since its target moves."""
+    title, target = _split_target(phrase)
+    address = "".join(target.split()) if target else targets.links.get(label_key(phrase), "")
+    if address.endswith("_"):
+        address = targets.links.get(label_key(address[:-1].strip("`")), "")
+    if not _WEB.match(address):
+        return title
+    return f"[{title}]({address})" if title != address else address
+
+
+def _split_target(content: str) -> tuple[str, str]:
+    """ "text <target>" -> ("text", "target"); without a target, the content and ""."""
+    opening = content.rfind("<") if content.endswith(">") else -1
+    if opening == -1:
+        return content, ""
+    target = content[opening + 1 : -1]
+    return content[:opening].rstrip() or target, target
+
+
+def _page_name(path: str) -> str:
+    """A page without words for it is called by its file; an index by its folder."""
+    parts = [part for part in path.strip("/").split("/") if part not in ("index", ".", "..")]
+    return parts[-1] if parts else path
+
+
+def _code(text: str) -> str:
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+def _over_lines(text: str, newlines: int) -> str:
+    """The text over so many line ends: each that went with a target takes the place of a blank before it."""
+    missing = newlines - text.count("\n")
+    if missing > 0 and "](" not in text:  # a link stays on one line
+        parts = text.rsplit(" ", missing)
+        text, missing = "\n".join(parts), missing - len(parts) + 1
+    return "\n" * missing + text
