@@ -76,7 +76,8 @@ def ingest(megabytes: int) -> None:
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         result = json.loads(done.stdout)
         print(
-            f"{megabytes} MB, {result['chunks_created']} chunks in {seconds:.0f} s; peak memory of a process {peak:.0f} MB"
+            f"{megabytes} MB, {result['chunks_created']} chunks in {seconds:.0f} s; "
+            f"peak memory of a process {peak:.0f} MB"
         )
 
 

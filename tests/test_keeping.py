@@ -225,3 +225,12 @@ def test_a_project_without_documents_says_so(citewell: Citewell, home: Path, doc
     shown = citewell("ask", "What is a pump?", "--project", "nosuch")
     assert shown.returncode == 1
     assert "nothing has been ingested into this project" in shown.stderr
+
+
+def test_killed_across_commands_nothing_is_lost_or_doubled() -> None:
+    script = Path(__file__).parents[1] / "benchmarks" / "scale.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "kill", "--rounds", "6"], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "0 searches unserved; ends as if undisturbed" in done.stdout

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from citewell.errors import UnreadableFile
 from citewell.ingest.readers.pdf import read_pdf
-from citewell.ingest.readers.pdf_blocks import OutlineEntry, compose
-from citewell.ingest.readers.pdf_layout import (
+from citewell.ingest.readers.pdf.blocks import OutlineEntry, compose
+from citewell.ingest.readers.pdf.layout import (
     Line,
     Piece,
     clean,
@@ -24,7 +24,7 @@ from citewell.ingest.readers.pdf_layout import (
     vocabulary,
     without_running_lines,
 )
-from citewell.ingest.readers.pdf_tables import table_at
+from citewell.ingest.readers.pdf.tables import table_at
 from citewell.models import Manuscript
 
 Word = tuple[str, float, float, float] | tuple[str, float, float, float, str]

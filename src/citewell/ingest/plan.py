@@ -1,5 +1,6 @@
 """Compare what was found with what is known, and say what an ingest would do. Changes nothing."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,33 +33,44 @@ def plan(files: Sequence[SourceFile], known: Mapping[str, Known], recipe: Recipe
     changed: list[SourceFile] = []
     unchanged: list[SourceFile] = []
     errors: list[str] = []
+    moved = _moved(files, known)
     for file in files:
         before = known.get(file.path)
         if before is None:
             added.append(file)
             continue
+        other = Path(moved.get(before.root, before.root), file.path)
         try:
-            if other := _other_file(file, before):
+            if before.root and other != file.root / file.path and other.is_file():
                 raise UnreadableFile(f"{other} has the same path in this project; use another --project")
             same = before.fingerprint == recipe.fingerprint(file, read_bytes(file.location))
         except UnreadableFile as error:
             errors.append(f"{file.path}: {error}")
             continue
         (unchanged if same else changed).append(file)
-    return Plan(tuple(added), tuple(changed), tuple(unchanged), tuple(_vanished(files, known, walked)), tuple(errors))
+    vanished = _vanished(files, known, walked, moved)
+    return Plan(tuple(added), tuple(changed), tuple(unchanged), tuple(vanished), tuple(errors))
 
 
-def _other_file(file: SourceFile, before: Known) -> Path | None:
-    """The file that had this path before, where it is another one and still there."""
-    other = Path(before.root, file.path)
-    return other if before.root and before.root != str(file.root) and other.is_file() else None
+def _moved(files: Sequence[SourceFile], known: Mapping[str, Known]) -> dict[str, str]:
+    """Folders that are the same book in another place (a second checkout): most files of the one are in the other."""
+    files_of = Counter(str(file.root) for file in files)
+    known_of = Counter(one.root for one in known.values())
+    pairs = Counter((known[file.path].root, str(file.root)) for file in files if file.path in known)
+    return {
+        old: new
+        for (old, new), shared in pairs.items()
+        if old != new and shared * 2 > max(files_of[new], known_of[old])
+    }
 
 
-def _vanished(files: Sequence[SourceFile], known: Mapping[str, Known], walked: Sequence[Path]) -> Iterator[str]:
+def _vanished(
+    files: Sequence[SourceFile], known: Mapping[str, Known], walked: Sequence[Path], moved: Mapping[str, str]
+) -> Iterator[str]:
     """Paths that were walked past without finding their file, or whose file is gone with its folder."""
     seen = {file.path for file in files}
     folders = [path.resolve() for path in walked]
     for path, before in sorted(known.items()):
-        location = Path(before.root, path)
+        location = Path(moved.get(before.root, before.root), path)
         if path not in seen and (any(map(location.is_relative_to, folders)) or not location.is_file()):
             yield path

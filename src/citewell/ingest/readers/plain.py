@@ -11,8 +11,8 @@ _LONG_BLOCK = 60  # lines of code after which the next blank line, or else twice
 LANGUAGES = {
     ".c": "c", ".cc": "cpp", ".cpp": "cpp", ".cs": "csharp", ".css": "css", ".go": "go", ".h": "c", ".hpp": "cpp",
     ".java": "java", ".js": "js", ".jsx": "jsx", ".kt": "kotlin", ".lua": "lua", ".php": "php", ".pl": "perl",
-    ".py": "python", ".r": "r", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash", ".sql": "sql", ".swift": "swift",
-    ".ts": "ts", ".tsx": "tsx",
+    ".py": "python", ".r": "r", ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash", ".sql": "sql",
+    ".swift": "swift", ".ts": "ts", ".tsx": "tsx",
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from citewell.ingest.readers.markdown import plain_words
-from citewell.ingest.readers.rst_inline import Targets, label_key, shown
+from citewell.ingest.readers.rst.inline import Targets, label_key, shown
 
 Treatment = Literal["code", "math", "gone", "listed", "csv", "names", "bare", "title", "object", "version", "text"]
 """What becomes of a directive. The first six take its lines; of the others the body is read like any text,

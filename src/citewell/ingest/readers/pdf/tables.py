@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import mean
 
-from citewell.ingest.readers.pdf_layout import Line, Piece, contents_entry, join
+from citewell.ingest.readers.pdf.layout import Line, Piece, contents_entry, join
 
 _MOST_COLUMNS = 20
 _LONGEST_CELL = 80  # characters of a line in a cell, on average; above it is prose set side by side

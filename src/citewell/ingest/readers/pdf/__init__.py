@@ -17,8 +17,8 @@ import pypdfium2 as pdfium  # type: ignore[import-untyped]
 import pypdfium2.raw as engine  # type: ignore[import-untyped]
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.readers.pdf_blocks import OutlineEntry, compose
-from citewell.ingest.readers.pdf_layout import Line, Piece, clean, lines_in_order
+from citewell.ingest.readers.pdf.blocks import OutlineEntry, compose
+from citewell.ingest.readers.pdf.layout import Line, Piece, clean, lines_in_order
 from citewell.models import Manuscript
 
 MOST_PAGES = 5_000

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from citewell.ingest.readers.html_content import HEADINGS
-from citewell.ingest.readers.html_inline import line
+from citewell.ingest.readers.html.content import HEADINGS
+from citewell.ingest.readers.html.inline import line
 from citewell.ingest.readers.tree import Element, Node
 
 _WIDEST = 100  # columns; a table with more is not read as one

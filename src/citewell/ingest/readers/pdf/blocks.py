@@ -9,8 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from citewell.ingest.readers.pdf_layout import Line, contents_entry, join, vocabulary, without_running_lines
-from citewell.ingest.readers.pdf_tables import table_at
+from citewell.ingest.readers.pdf.layout import Line, contents_entry, join, vocabulary, without_running_lines
+from citewell.ingest.readers.pdf.tables import table_at
 from citewell.models import Block, BlockKind, Manuscript
 
 _BULLET = re.compile(

@@ -5,9 +5,9 @@ import re
 
 from citewell.errors import UnreadableFile
 from citewell.ingest.readers.compose import Composer, Place
-from citewell.ingest.readers.html_blocks import BlockWriter
-from citewell.ingest.readers.html_content import content_of
-from citewell.ingest.readers.html_inline import plain
+from citewell.ingest.readers.html.blocks import BlockWriter
+from citewell.ingest.readers.html.content import content_of
+from citewell.ingest.readers.html.inline import plain
 from citewell.ingest.readers.tree import Element, parse_html
 from citewell.models import Manuscript
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from citewell.errors import UnreadableFile
 from citewell.ingest.readers.compose import Composer, Place
-from citewell.ingest.readers.docx_package import Package
-from citewell.ingest.readers.docx_runs import WRAPPERS, Line, NoteKind, RunReader
-from citewell.ingest.readers.docx_styles import Numbering, Styles, child, is_monospaced, is_on, roman, value
+from citewell.ingest.readers.docx.package import Package
+from citewell.ingest.readers.docx.runs import WRAPPERS, Line, NoteKind, RunReader
+from citewell.ingest.readers.docx.styles import Numbering, Styles, child, is_monospaced, is_on, roman, value
 from citewell.ingest.readers.tree import Element
 from citewell.models import Manuscript
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
 from citewell.ingest.readers.compose import Composer, Place, clean
-from citewell.ingest.readers.html_content import HEADINGS
-from citewell.ingest.readers.html_formula import formula_in
-from citewell.ingest.readers.html_inline import BLOCKS, line, plain, words
-from citewell.ingest.readers.html_tables import is_layout, strays, table_of
+from citewell.ingest.readers.html.content import HEADINGS
+from citewell.ingest.readers.html.formula import formula_in
+from citewell.ingest.readers.html.inline import BLOCKS, line, plain, words
+from citewell.ingest.readers.html.tables import is_layout, strays, table_of
 from citewell.ingest.readers.tree import Element, Node
 
 _LANGUAGE = re.compile(r"(?:language|lang|highlight|brush)[-:](?:source-)?(?P<name>[\w+#.-]+)")

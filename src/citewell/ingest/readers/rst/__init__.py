@@ -8,8 +8,8 @@ is read as if it stood alone: there is no recursion, and nesting costs nothing. 
 import re
 from collections.abc import Mapping
 
-from citewell.ingest.readers.rst_inline import shown
-from citewell.ingest.readers.rst_marks import (
+from citewell.ingest.readers.rst.inline import shown
+from citewell.ingest.readers.rst.marks import (
     ADORNMENT,
     DIRECTIVE,
     NOTE,
@@ -26,8 +26,8 @@ from citewell.ingest.readers.rst_marks import (
     treatment_of,
     version_words,
 )
-from citewell.ingest.readers.rst_sheet import Sheet, indent_of
-from citewell.ingest.readers.rst_tables import (
+from citewell.ingest.readers.rst.sheet import Sheet, indent_of
+from citewell.ingest.readers.rst.tables import (
     LISTED_ROW,
     csv_table,
     grid_end,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from citewell.ingest.readers.compose import clean, code_span, link, raised
-from citewell.ingest.readers.html_formula import formula_in
+from citewell.ingest.readers.html.formula import formula_in
 from citewell.ingest.readers.tree import Element, Node
 
 BLOCKS = frozenset({

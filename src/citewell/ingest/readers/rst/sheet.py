@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from citewell.ingest.readers.rst_inline import Targets, shown
-from citewell.ingest.readers.rst_tables import Table, pipe_table
+from citewell.ingest.readers.rst.inline import Targets, shown
+from citewell.ingest.readers.rst.tables import Table, pipe_table
 from citewell.models import Block, BlockKind
 
 _LONG_RUN = re.compile(r"`{3,}|~{3,}")
