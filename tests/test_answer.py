@@ -78,6 +78,14 @@ def test_code_and_tables_are_quoted_whole(home: Path, docs: Path) -> None:
     assert "```bash\npumpctl bench --start\n```\n\n[" in text
 
 
+def test_who_asks_for_code_gets_it_and_who_does_not_gets_words(book_home: Path) -> None:
+    text, _ = ask(book_home, "Give me the code for the capture point in Python")
+    assert "```python" in text
+    assert "def capture_point" in text
+    text, _ = ask(book_home, "What is the capture point?")
+    assert "```" not in text
+
+
 def test_units_are_slices_that_cover_no_heading() -> None:
     prose = "## Title\n\nOne. Two is\nlonger.\n\n- item a\n- item b\n\n"
     text = f"{prose}```py\nx = 1\n\ny = 2\n```\n\n$$\na\n$$\n\n> quoted\n> text.\n"

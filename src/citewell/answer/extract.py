@@ -54,8 +54,8 @@ _DANGLING = re.compile(
     re.IGNORECASE,
 )
 _WANTS_CODE = re.compile(
-    r"\\b(?:code|commands?|script|snippet|syntax|python|bash|shell|yaml|json|xml|config\\w*|install|run|call|write|function|api"
-    r"|example|how (?:do|can|would) (?:i|we|you)|how to)\\b",
+    r"\b(?:code|commands?|script|snippet|syntax|python|bash|shell|yaml|json|xml|config\w*|install|run|call|write|function|api"
+    r"|example|how (?:do|can|would) (?:i|we|you)|how to)\b",
     re.IGNORECASE,
 )
 _ASKS_FOR_CODE = re.compile(
