@@ -158,3 +158,10 @@ async def test_vectors_that_make_no_sense_never_reach_the_engine(store: Store, b
     with pytest.raises(StoreUnavailable, match="cannot be stored"):
         await store.publish(Change(entries=[broken]), base=base)
     assert (await store.index.frequencies(OURS, []))[0] == 1
+
+
+async def test_a_generation_of_many_chunks_holds_every_one(store: Store) -> None:
+    many = [entry(f"chunk {n}", EAST, document=f"{n}.md") for n in range(10_050)]
+    halves = [Change(entries=many[start : start + 3350]) for start in range(0, len(many), 3350)]
+    await store.publish(*halves, Change(entries=[entry("the last one", UP, document="last.md")]))
+    assert (await store.index.frequencies(OURS, ["last"])) == (10_051, [1])
