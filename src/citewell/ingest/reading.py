@@ -78,7 +78,7 @@ async def read_ahead(
         waiting = deque(files)
         ahead: deque[tuple[SourceFile, asyncio.Future[Read]]] = deque()
         while waiting or ahead:
-            while waiting and len(ahead) < 2 * workers:
+            while waiting and len(ahead) < 4 * workers:
                 file = waiting.popleft()
                 ahead.append((file, loop.run_in_executor(executor, read_document, file, project, recipe)))
             file, future = ahead.popleft()
