@@ -58,7 +58,7 @@ _RRF_K = 10  # over 60: the right file in the first five for 91.2 % instead of 8
 _FORMAT = 1
 _UPSERT = 256  # points per engine call
 # Points after which a shard under construction is closed and opened again: what it has written is then mapped anew
-# instead of staying resident. With cold placement this halves an ingest's memory (docs/log.md).
+# instead of staying resident. A small gain (docs/log.md): the engine's indexes under construction are the larger part.
 _REOPEN = 10_000
 
 
