@@ -7,7 +7,8 @@
     ├── EmptyKnowledgeBase      nothing has been ingested yet
     ├── IndexMismatch           the index was made with another embedding model
     ├── ModelError              the local model's file is missing or not the one we trust
-    └── StoreUnavailable        the database or the vector store does not answer
+    ├── StoreUnavailable        the database or the vector store does not answer
+    └── RerankerUnavailable     a vendor did not rank the passages; answers go on in the local order
 
 This room knows no HTTP status and no exit code: `http/errors.py` and `cli.py` each keep one table.
 """
@@ -43,3 +44,7 @@ class ModelError(CitewellError):
 
 class StoreUnavailable(CitewellError):
     """The database or the vector store does not answer."""
+
+
+class RerankerUnavailable(CitewellError):
+    """A vendor did not rank the passages; answers go on in the local order."""

@@ -63,6 +63,22 @@ class Index(Protocol):
     async def close(self) -> None: ...
 
 
+class Reranker(Protocol):
+    """Reads the question beside each passage that was found, and says which ones answer it. `model` names it."""
+
+    model: str
+
+    async def rerank(self, question: str, passages: Sequence[Passage], *, weights: Mapping[str, float]) -> list[float]:
+        """A finite score for each passage, in the order they came; higher is better.
+
+        `weights` says how much each stem of the question's subject matters in this project. Raises
+        RerankerUnavailable when it cannot tell and SettingsError when its key is refused; the answer goes on without.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A step from one generation to the next: documents that go, then chunks that come."""

@@ -10,6 +10,7 @@ from typing import assert_never
 from citewell.adapters.sql import SqlLibrary
 from citewell.adapters.writer_lock import writer_lock
 from citewell.answer.flow import Engines as AnswerEngines
+from citewell.answer.rerank import LocalReranker
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines as IngestEngines
 from citewell.ingest.reading import Recipe
@@ -32,7 +33,7 @@ async def reading(settings: Settings) -> AsyncIterator[Reading]:
     embedder = _embedder(settings)
     index = _index(settings, embedder)
     try:
-        yield Reading(AnswerEngines(embedder, index), library)
+        yield Reading(AnswerEngines(embedder, index, LocalReranker()), library)
     finally:
         await index.close()
         await library.close()

@@ -1,4 +1,4 @@
-"""The answer flow: understand, retrieve, write, cite. One stream of pieces, then one `Answer`.
+"""The answer flow: understand, retrieve, rerank, write, cite. One stream of pieces, then one `Answer`.
 
 Every door renders this stream in its own shape; there is no second path.
 """
@@ -12,7 +12,7 @@ from citewell.answer.confidence import REFUSE, confidence, features
 from citewell.answer.extract import Quote, candidates, choose
 from citewell.answer.retrieve import Retrieved, retrieve
 from citewell.models import Answer, Cite, Passage, Piece, Project, Segment
-from citewell.ports import Embedder, Index
+from citewell.ports import Embedder, Index, Reranker
 
 _log = logging.getLogger("citewell.answer")
 
@@ -26,13 +26,21 @@ class Engines:
 
     embedder: Embedder
     index: Index
+    reranker: Reranker
 
 
 async def answer(question: str, *, project: Project, engines: Engines, top_k: int = 5) -> AsyncIterator[Piece | Answer]:
     """The answer as it is written: text and citations, then the whole as an `Answer`."""
     began = perf_counter()
     question = " ".join(question.split())
-    found = await retrieve(question, project=project.id, embedder=engines.embedder, index=engines.index, limit=top_k)
+    found = await retrieve(
+        question,
+        project=project.id,
+        embedder=engines.embedder,
+        index=engines.index,
+        reranker=engines.reranker,
+        limit=top_k,
+    )
     _stage("retrieved", began, passages=len(found.passages))
     quotes, certainty = _quotes(question, found)
     segments = _segments(quotes, found.passages) if quotes else _not_covered(found.passages)

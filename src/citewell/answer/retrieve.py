@@ -1,16 +1,18 @@
 """Find the passages a question is about, and how much each of its words matters here."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from uuid import UUID
 
+from citewell.answer.rerank import reorder
 from citewell.answer.terms import subject
 from citewell.errors import EmptyKnowledgeBase
 from citewell.models import Passage
-from citewell.ports import Embedder, Index
+from citewell.ports import Embedder, Index, Reranker
 
-_LOOKED_AT = 20  # passages ranked for every question; those beyond top_k tell how special the first ones are
+CANDIDATES = 20
+"""Passages ranked for every question; those beyond top_k tell how special the first ones are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +28,18 @@ class Retrieved:
     """Stems that no chunk of the project speaks."""
 
 
-async def retrieve(question: str, *, project: UUID, embedder: Embedder, index: Index, limit: int) -> Retrieved:
+async def retrieve(
+    question: str, *, project: UUID, embedder: Embedder, index: Index, reranker: Reranker, limit: int
+) -> Retrieved:
     vector = await embedder.embed_query(question)
-    ranked = await index.search(project, vector=vector, words=question, limit=max(limit, _LOOKED_AT))
+    ranked = await index.search(project, vector=vector, words=question, limit=max(limit, CANDIDATES))
     spoken = subject(question)
     total, counts = await index.frequencies(project, list(spoken.values()))
     if not total:
         raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
-    return weigh(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=limit)
+    found = weigh(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=len(ranked))
+    passages = await reorder(question, found.passages, reranker=reranker, weights=found.weights)
+    return replace(found, passages=passages[:limit])
 
 
 def weigh(ranked: Sequence[Passage], *, total: int, frequencies: Mapping[str, int], limit: int) -> Retrieved:

@@ -128,6 +128,7 @@ async def search(words: str, project: str, top_k: int, as_json: bool) -> None:
             project=Project.named(project).id,
             embedder=reading.engines.embedder,
             index=reading.engines.index,
+            reranker=reading.engines.reranker,
             limit=top_k,
         )
     if as_json:
