@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, HttpUrl, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from citewell.errors import SettingsError
@@ -38,6 +38,11 @@ class Settings(BaseSettings):
         "minilm", description="What turns text into vectors; `hashing` knows no meaning and is for tests."
     )
     index: Literal["qdrant-edge"] = Field("qdrant-edge", description="What finds passages.")
+    reranker: Literal["local", "cohere"] = Field(
+        "local", description="What puts passages in order; `cohere` sends question and passages to Cohere."
+    )
+    cohere_rerank_model: str = Field("rerank-v3.5", description="Cohere's model that ranks passages.")
+    cohere_base_url: HttpUrl | None = Field(None, description="Where Cohere is reached, if through a proxy.")
     threads: int = Field(0, ge=0, description="Threads for the local embedding model; 0 takes every core.")
     chunk_smallest: int = Field(500, description="Tokens a chunk should have at least, where its section has them.")
     chunk_largest: int = Field(800, description="Tokens a chunk has at most; only a code block may be longer.")
@@ -54,7 +59,9 @@ class Settings(BaseSettings):
         None, validation_alias=_seed_name("OPENAI_API_KEY"), description="Key for OpenAI. Not used yet."
     )
     cohere_api_key: SecretStr | None = Field(
-        None, validation_alias=_seed_name("COHERE_API_KEY"), description="Key for Cohere. Not used yet."
+        None,
+        validation_alias=_seed_name("COHERE_API_KEY"),
+        description="Key for Cohere, for `CITEWELL_RERANKER=cohere`.",
     )
     qdrant_url: str | None = Field(
         None, validation_alias=_seed_name("QDRANT_URL"), description="A Qdrant server. Not used yet."
@@ -67,9 +74,11 @@ class Settings(BaseSettings):
     )
 
     def unused(self) -> list[str]:
-        """Names that are set but that this version does nothing with."""
+        """Names that others gave, are set, and that nothing which is configured uses."""
+        used = {"cohere_api_key"} if self.reranker == "cohere" else set()
         return [str(field.validation_alias.choices[0]) for name, field in type(self).model_fields.items()
-                if isinstance(field.validation_alias, AliasChoices) and getattr(self, name) is not None]  # fmt: skip
+                if isinstance(field.validation_alias, AliasChoices) and getattr(self, name) is not None
+                and name not in used]  # fmt: skip
 
 
 def read_settings() -> Settings:

@@ -11,10 +11,11 @@ from citewell.adapters.sql import SqlLibrary
 from citewell.adapters.writer_lock import writer_lock
 from citewell.answer.flow import Engines as AnswerEngines
 from citewell.answer.rerank import LocalReranker
+from citewell.errors import SettingsError
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines as IngestEngines
 from citewell.ingest.reading import Recipe
-from citewell.ports import Embedder, Index, Library, Shelf
+from citewell.ports import Embedder, Index, Library, Reranker, Shelf
 from citewell.settings import Settings
 
 
@@ -26,15 +27,22 @@ class Reading:
     library: Library
 
 
+def check(settings: Settings) -> None:
+    """Raise SettingsError for a key or a package that `reading` will miss; nothing is opened."""
+    _reranker(settings)
+
+
 @asynccontextmanager
 async def reading(settings: Settings) -> AsyncIterator[Reading]:
     """The engines that answer questions, open while the context lasts."""
+    reranker = _reranker(settings)
     library = await SqlLibrary.open(settings.home / "citewell.db")
     embedder = _embedder(settings)
     index = _index(settings, embedder)
     try:
-        yield Reading(AnswerEngines(embedder, index, LocalReranker()), library)
+        yield Reading(AnswerEngines(embedder, index, reranker), library)
     finally:
+        await reranker.close()
         await index.close()
         await library.close()
 
@@ -99,5 +107,27 @@ def _shelf(settings: Settings, embedder: Embedder) -> Shelf:
             from citewell.adapters.qdrant_edge import QdrantEdgeShelf
 
             return QdrantEdgeShelf(settings.home / "index", model=embedder.model, dimensions=embedder.dimensions)
+        case never:
+            assert_never(never)
+
+
+def _reranker(settings: Settings) -> Reranker:
+    match settings.reranker:
+        case "local":
+            return LocalReranker()
+        case "cohere":
+            if settings.cohere_api_key is None:
+                raise SettingsError("Required environment variable COHERE_API_KEY not set.")
+            try:
+                from citewell.adapters.cohere import CohereReranker
+            except ModuleNotFoundError as error:
+                raise SettingsError(
+                    "CITEWELL_RERANKER=cohere needs Cohere's SDK; run `pip install 'citewell[cohere]'`"
+                ) from error
+            return CohereReranker(
+                settings.cohere_api_key.get_secret_value(),
+                model=settings.cohere_rerank_model,
+                base_url=str(settings.cohere_base_url) if settings.cohere_base_url else None,
+            )
         case never:
             assert_never(never)

@@ -5,7 +5,7 @@ import socket
 
 import uvicorn
 
-from citewell import logs
+from citewell import logs, wiring
 from citewell.errors import SettingsError
 from citewell.http.app import create_app
 from citewell.settings import Settings
@@ -16,8 +16,9 @@ _log = logging.getLogger("citewell.http")
 def run(settings: Settings, *, host: str, port: int) -> None:
     """Serve until interrupted; the address in use is printed once the page can be opened."""
     logs.configure(level=settings.log_level, as_json=settings.log_format == "json")
+    wiring.check(settings)
     for name in settings.unused():
-        _log.warning("%s is set, but this version does not use it", name)
+        _log.warning("%s is set, but nothing that is configured uses it", name)
     if host not in ("127.0.0.1", "::1", "localhost"):
         _log.warning("listening on %s: whoever can reach this address can ask", host)
     config = uvicorn.Config(create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=10)
