@@ -196,6 +196,13 @@ def test_after_three_tries_the_answer_goes_on_in_the_local_order(
     assert [one.levelname for one in caplog.records if one.levelno >= logging.WARNING] == ["WARNING"]
 
 
+def test_the_sdk_adds_no_tries_of_its_own(home: Path, local: Answer) -> None:
+    """It would, a second after a failure: here there is time for that."""
+    with Vendor(problem(500)) as cohere:
+        assert answers(home, cohere.url, patience=replace(HURRIED, try_seconds=5.0)) == [local]
+    assert len(cohere.calls) == 3
+
+
 def test_a_vendor_that_asks_for_time_gets_it(home: Path, theirs: list[str]) -> None:
     with Vendor(shut_seconds=1) as cohere:
         (given,) = answers(home, cohere.url)
