@@ -4,7 +4,8 @@
 import click
 
 from citewell import __version__
-from citewell.cli.asking import ask, evaluate, search, serve
+from citewell.cli.asking import ask, search, serve
+from citewell.cli.evaluating import evaluate
 from citewell.cli.ingesting import ingest
 from citewell.cli.keeping import doctor, documents
 

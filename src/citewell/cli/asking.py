@@ -1,10 +1,9 @@
-"""Commands that ask: ask, search, eval, serve."""
+"""Commands that ask: ask, search, serve."""
 
 import json
 import re
 import shutil
 import sys
-from pathlib import Path
 
 import click
 
@@ -154,22 +153,3 @@ def serve(host: str | None, port: int | None) -> None:
         run(settings, host=host or settings.host, port=settings.port if port is None else port)
     except CitewellError as error:
         raise click.ClickException(str(error)) from error
-
-
-@click.command(name="eval")
-@click.argument("questions", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@project_option
-@json_option
-@command
-async def evaluate(questions: Path, project: str, as_json: bool) -> None:
-    """Ask the questions of a JSONL file and score the answers: found, answered, declined."""
-    from citewell import wiring
-    from citewell.evaluate.golden import read_questions, run_questions
-    from citewell.evaluate.scores import score, table
-    from citewell.settings import read_settings
-
-    golden = read_questions(questions)
-    async with wiring.reading(read_settings()) as reading:
-        outcomes = await run_questions(golden, project=Project.named(project), engines=reading.engines)
-    scores = score(outcomes)
-    click.echo(json.dumps(scores) if as_json else table(scores, outcomes))

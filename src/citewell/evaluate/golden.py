@@ -1,88 +1,82 @@
-"""Golden questions: what readers ask, where the answer stands, and a few words it has to contain."""
+"""Golden questions: what readers ask, where the answer stands, and a few words it has to contain.
+
+Knows the file they come in, never what was answered.
+"""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from citewell.answer import flow
-from citewell.answer.citations import Numbered
 from citewell.errors import SettingsError
-from citewell.models import Passage, Project
+
+_PAGE = re.compile(r"#page=(\d+)$")
 
 
-class Question(BaseModel):
-    """A line of the file: `relevant` are paths, `relevant_sections` path#Heading, `answers` alternatives."""
+class Span(BaseModel):
+    """Where an answer stands in its document, in characters; `text`, where given, says what stands there."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    id: str
-    text: str
+    start: int = Field(ge=0)
+    end: int = Field(gt=0)
+    text: str = ""
+
+
+class Question(BaseModel):
+    """A line of the file: `relevant` are paths (a PDF's may end in `#page=3`), `relevant_sections` path#Heading,
+    `answers` alternatives, `spans` places in the relevant document."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
+
+    id: str = ""
+    text: str = Field(pattern=r"\S")
     relevant: tuple[str, ...] = ()
     relevant_sections: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()
     unanswerable: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A question and what was answered."""
-
-    question: Question
-    text: str
-    confidence: float
-    found: tuple[Passage, ...]
-    seconds: float
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The relevant paths, without their pages."""
+        return tuple(dict.fromkeys(_PAGE.sub("", place) for place in self.relevant))
 
     @property
-    def declined(self) -> bool:
-        return self.confidence == 0
+    def pages(self) -> tuple[tuple[str, int], ...]:
+        """The relevant pages, for files that have any."""
+        found = [(place, _PAGE.search(place)) for place in self.relevant]
+        return tuple((place[: page.start()], int(page[1])) for place, page in found if page)
 
-    def rank(self) -> int | None:
-        """Where the first relevant file stands among the found passages, counting from 1."""
-        files = list(dict.fromkeys(passage.chunk.source for passage in self.found))
-        hits = [files.index(path) + 1 for path in self.question.relevant if path in files]
-        return min(hits, default=None)
-
-    def contains_key(self) -> bool:
-        """Whether the answer says one of the key answers, whatever the spacing, case and emphasis."""
-        said = _flat(self.text)
-        return any(_flat(answer) in said for answer in self.question.answers)
+    @property
+    def sections(self) -> tuple[tuple[str, str], ...]:
+        """The relevant headings, each with its path."""
+        return tuple((path, heading) for path, _, heading in (one.partition("#") for one in self.relevant_sections))
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Every question of a JSONL file; a line that is none is named."""
+    """Every question of a JSONL file; one without an id gets its line's number, a line that is none is named."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path}: not UTF-8; save it as UTF-8") from error
     questions = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            questions.append(Question.model_validate_json(line))
+            question = Question.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"])
-            raise SettingsError(
-                f"{path}:{number}: not a question ({field + ': ' if field else ''}{first['msg']})"
-            ) from error
+            raise SettingsError(f"{path}:{number}: not a question ({_first(error)})") from error
+        questions.append(question if question.id else question.model_copy(update={"id": str(number)}))
     if not questions:
         raise SettingsError(f"{path}: no question in this file")
     return questions
 
 
-async def run_questions(questions: Sequence[Question], *, project: Project, engines: flow.Engines) -> list[Outcome]:
-    """Ask each question on its own, as a reader would."""
-    return [await _ask(question, project=project, engines=engines) for question in questions]
-
-
-async def _ask(question: Question, *, project: Project, engines: flow.Engines) -> Outcome:
-    began = perf_counter()
-    pieces = flow.answer(question.text, project=project, engines=engines)
-    text, answer = await flow.whole(pieces, Numbered().render)
-    return Outcome(question, text, answer.confidence, answer.found, perf_counter() - began)
-
-
-def _flat(text: str) -> str:
-    return " ".join(re.sub(r"[*_`\\]|\s*\[\d+\]", "", text).split()).casefold()
+def _first(error: ValidationError) -> str:
+    """The first thing that is wrong."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"])
+    wrong = "it is empty" if first["type"] == "string_pattern_mismatch" else first["msg"]
+    return f"{field}: {wrong}" if field else wrong

@@ -1,71 +1,186 @@
-"""Scores of a run, and the table a person reads. Pure."""
+"""Scores of a run, each with its interval and the number of cases it speaks about. Pure."""
 
-from collections.abc import Sequence
-from statistics import median, quantiles
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never
 
-from citewell.evaluate.golden import Outcome
+import numpy as np
 
+from citewell.evaluate.bootstrap import Values, interval
+from citewell.evaluate.calibration import Bin, bins, calibration_error
+from citewell.evaluate.relevance import DEPTH, Placement
+from citewell.evaluate.run import Outcome
 
-def score(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """Each score as a share of the questions it speaks about; latencies in milliseconds."""
-    covered = [one for one in outcomes if not one.question.unanswerable]
-    uncovered = [one for one in outcomes if one.question.unanswerable]
-    keyed = [one for one in covered if one.question.answers]
-    ranks = [one.rank() for one in covered]
-    times = [one.seconds * 1000 for one in outcomes]
-    return {
-        "questions": len(covered),
-        "uncovered": len(uncovered),
-        "hit@1": _share([rank == 1 for rank in ranks]),
-        "hit@5": _share([rank is not None and rank <= 5 for rank in ranks]),
-        "mrr": _mean([1 / rank if rank else 0.0 for rank in ranks]),
-        "key_answer": _share([one.contains_key() for one in keyed]),
-        "answered": _share([not one.declined for one in covered]),
-        "declined": _share([one.declined for one in uncovered]),
-        "p50_ms": round(median(times), 1) if times else 0.0,
-        "p95_ms": round(quantiles(times, n=20, method="inclusive")[-1], 1) if len(times) > 1 else 0.0,
-    }
+Unit = Literal["share", "mean", "milliseconds", "characters"]
+Cases: TypeAlias = Sequence[float] | Sequence[tuple[float, float]]
 
 
-def table(scores: dict[str, float], outcomes: Sequence[Outcome]) -> str:
-    """The scores, and every question that went wrong."""
-    covered, uncovered = int(scores["questions"]), int(scores["uncovered"])
-    declined = f"({round(scores['declined'] * uncovered)} of {uncovered})"
-    lines = [
-        f"{covered} questions the documents answer",
-        f"  right file first            {_percent(scores['hit@1'])}",
-        f"  right file in the first 5   {_percent(scores['hit@5'])}   (mean reciprocal rank {scores['mrr']:.3f})",
-        f"  answered at all             {_percent(scores['answered'])}",
-        f"  key answer in the answer    {_percent(scores['key_answer'])}",
-        f"{uncovered} questions they do not",
-        f"  declined                    {_percent(scores['declined'])}   {declined}",
-        f"latency p50 {scores['p50_ms']:.0f} ms, p95 {scores['p95_ms']:.0f} ms",
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a score is called, what it says, and how it is made of the cases that each outcome has for it."""
+
+    name: str
+    group: str
+    meaning: str
+    unit: Unit
+    cases: Callable[[Outcome], Cases]
+    statistic: Callable[[Values], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A measured value with its 95 % interval over `count` cases; None where there was no case."""
+
+    measure: Measure
+    value: float | None
+    low: float
+    high: float
+    count: int
+
+    def shown(self) -> str:
+        return "–" if self.value is None else show(self.value, self.measure.unit)
+
+    def shown_interval(self) -> str:
+        """Its interval, with the unit once: "70.0 – 88.3 %"."""
+        if self.value is None:
+            return ""
+        low, high = show(self.low, self.measure.unit), show(self.high, self.measure.unit)
+        return f"{low.split()[0]} – {high}"
+
+
+def score(outcomes: Sequence[Outcome]) -> dict[str, Score]:
+    """Every score, by its name, in the order in which it is shown."""
+    return {measure.name: _scored(measure, outcomes) for measure in MEASURES}
+
+
+def reliability(outcomes: Sequence[Outcome]) -> list[Bin]:
+    """Confidence against truth, by tenths of the scale."""
+    forecasts = [pair for one in outcomes for pair in _forecast(one)]
+    return bins(np.array(forecasts)) if forecasts else []
+
+
+def show(value: float, unit: Unit) -> str:
+    match unit:
+        case "share":
+            return f"{value * 100:.1f} %"
+        case "mean":
+            return f"{value:.3f}"
+        case "milliseconds":
+            return f"{value:.0f} ms"
+        case "characters":
+            return f"{value:.0f}"
+        case never:
+            assert_never(never)
+
+
+def missing(outcomes: Sequence[Outcome]) -> list[str]:
+    """A line for each kind of thing that questions name and the project does not have: their author has work to do."""
+    files = [one.wanted.missing_files for one in outcomes]
+    headings = [one.wanted.missing_headings for one in outcomes]
+    unsaid = [(one.question.id,) if one.wanted.unsaid else () for one in outcomes]
+    return [
+        *_named("files that are not in this project (`citewell documents list` shows what is)", files),
+        *_named("headings that are not in their file", headings),
+        *_named("key answers that their files do not say word for word, so a quotation cannot either", unsaid),
     ]
-    wrong = [
-        f"  {one.question.id:8} {complaint}: {one.question.text}" for one in outcomes if (complaint := _complaint(one))
+
+
+def _named(what: str, by_question: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    count = sum(bool(names) for names in by_question)
+    if count:
+        names = list(dict.fromkeys(name for names in by_question for name in names))
+        more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+        who = "1 question names" if count == 1 else f"{count} questions name"
+        yield f"{who} {what}: {', '.join(names[:10])}{more}"
+
+
+def _scored(measure: Measure, outcomes: Sequence[Outcome]) -> Score:
+    each = [cases for one in outcomes if (cases := measure.cases(one))]
+    if not each:
+        return Score(measure, None, 0.0, 0.0, 0)
+    values = np.array([case for cases in each for case in cases], dtype=np.float64)
+    owners = np.repeat(np.arange(len(each)), [len(cases) for cases in each])
+    low, high = interval(values, owners, measure.statistic)
+    return Score(measure, measure.statistic(values), low, high, len(values))
+
+
+def _mean(values: Values) -> float:
+    return float(values.mean())
+
+
+def _median(values: Values) -> float:
+    return float(np.median(values))
+
+
+def _nearly_all(values: Values) -> float:
+    return float(np.percentile(values, 95))
+
+
+def _rankings() -> Iterator[Measure]:
+    """The same four scores by file, by heading and by passage."""
+    kinds: list[tuple[str, str, Callable[[Outcome], Placement | None]]] = [
+        ("", "file", lambda one: one.by_file),
+        ("heading_", "heading", lambda one: one.by_heading),
+        ("passage_", "passage", lambda one: one.by_passage),
     ]
-    return "\n".join([*lines, "", "What went wrong:" if wrong else "Nothing went wrong.", *wrong])
+    for prefix, what, where in kinds:
+        scored: list[tuple[str, str, Unit, Callable[[Placement], float]]] = [
+            ("hit@1", f"the right {what} comes first", "share", lambda at: at.within(1)),
+            ("hit@5", f"the right {what} is among the first 5", "share", lambda at: at.within(5)),
+            (f"mrr@{DEPTH}", "mean of 1/rank of the first right one", "mean", lambda at: at.reciprocal),
+            (f"ndcg@{DEPTH}", "how near the top all the right ones are", "mean", lambda at: at.ndcg),
+        ]
+        for name, meaning, unit, of in scored:
+            yield Measure(f"{prefix}{name}", f"Found: the {what}", meaning, unit, _placed(where, of), _mean)
 
 
-def _complaint(one: Outcome) -> str | None:
-    if one.question.unanswerable:
-        return None if one.declined else "answered, though not covered"
-    if (one.rank() or 99) > 5:
-        return "right file not found"
-    if one.declined:
-        return "declined, though covered"
-    if one.question.answers and not one.contains_key():
-        return "key answer missing"
-    return None
+def _placed(
+    where: Callable[[Outcome], Placement | None], of: Callable[[Placement], float]
+) -> Callable[[Outcome], Cases]:
+    return lambda one: [of(at)] if (at := where(one)) else []
 
 
-def _share(flags: Sequence[bool]) -> float:
-    return _mean([float(flag) for flag in flags])
+def _known(flag: bool | None) -> Cases:
+    return [] if flag is None else [float(flag)]
 
 
-def _mean(values: Sequence[float]) -> float:
-    return round(sum(values) / len(values), 4) if values else 0.0
+def _length(one: Outcome) -> Cases:
+    return [] if one.declined else [float(len(one.words))]
 
 
-def _percent(share: float) -> str:
-    return f"{share:6.1%}"
+def _milliseconds(one: Outcome) -> Cases:
+    return [one.seconds * 1000]
+
+
+def _forecast(one: Outcome) -> Sequence[tuple[float, float]]:
+    right = one.answered_rightly
+    return [] if right is None else [(one.answer.confidence, float(right))]
+
+
+MEASURES = (
+    *_rankings(),
+    Measure(
+        "answered", "Answered", "covered questions that got an answer", "share",
+        lambda one: [] if one.question.unanswerable else [float(not one.declined)], _mean,
+    ),
+    Measure(
+        "declined", "Answered", "uncovered questions that were declined", "share",
+        lambda one: [float(one.declined)] if one.question.unanswerable else [], _mean,
+    ),
+    Measure(
+        "key_answer", "Answered", "answers that say a key answer", "share", lambda one: _known(one.says_key), _mean
+    ),
+    Measure("mean_characters", "Answered", "length of an answer, mean", "characters", _length, _mean),
+    Measure("median_characters", "Answered", "length of an answer, median", "characters", _length, _median),
+    Measure(
+        "citations_resolve", "Citations", "citations that lead to their words", "share",
+        lambda one: [float(each.resolves) for each in one.citations], _mean,
+    ),
+    Measure(
+        "citations_quote", "Citations", "citations whose passage says the quote", "share",
+        lambda one: [float(each.quotes) for each in one.citations if each.quotes is not None], _mean,
+    ),
+    Measure("ece", "Confidence", "how far confidence is off, on average", "mean", _forecast, calibration_error),
+    Measure("p50_ms", "Latency", "half of the answers took less", "milliseconds", _milliseconds, _median),
+    Measure("p95_ms", "Latency", "19 of 20 answers took less", "milliseconds", _milliseconds, _nearly_all),
+)  # fmt: skip
