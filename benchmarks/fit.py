@@ -31,7 +31,7 @@ from citewell.answer import confidence as confidence_model
 from citewell.answer import extract as extract_model
 from citewell.answer.extract import candidates
 from citewell.answer.retrieve import weigh
-from citewell.answer.terms import stems, subject
+from citewell.terms import stems, subject
 from citewell.answer.units import quote
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines, ingest

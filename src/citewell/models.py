@@ -185,6 +185,10 @@ class Passage:
     chunk: Chunk
     score: float
     windows: tuple[Window, ...]
+    whole: float = 0.0
+    """The cosine of the mean of its windows."""
+    spoken: tuple[tuple[str, ...], ...] = ()
+    """The stems of its sentences, as the index keeps them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,8 @@ class Index(Protocol):
         """
         ...
 
-    async def frequencies(self, project: UUID, words: Sequence[str]) -> tuple[int, list[int]]:
-        """How many chunks the project has, and how many of them speak each word; raises as `search` does."""
+    async def frequencies(self, project: UUID, stems: Sequence[str]) -> tuple[int, list[int]]:
+        """How many chunks the project has, and how many of them speak each stem; raises as `search` does."""
         ...
 
     async def close(self) -> None: ...

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from citewell.answer.extract import FEATURES as UNIT_FEATURES
 from citewell.answer.extract import Candidate
 from citewell.answer.retrieve import Retrieved
-from citewell.answer.terms import specific, stems
 from citewell.answer.weights import fitted
+from citewell.terms import specific, stems
 
 FEATURES = (
     "bias", "similarity", "similarity_of_three", "above_background", "passage_coverage",

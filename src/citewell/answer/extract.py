@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from citewell.answer.terms import stems, subject, words
 from citewell.answer.units import Unit, announced, quote, units
 from citewell.answer.weights import fitted
 from citewell.models import Passage
+from citewell.terms import stems, subject, words
 
 _MOST_QUOTES = 6
 _MOST_CHARACTERS = 800

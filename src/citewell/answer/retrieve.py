@@ -6,12 +6,12 @@ from math import log
 from uuid import UUID
 
 from citewell.answer.rerank import reorder
-from citewell.answer.terms import subject
 from citewell.errors import EmptyKnowledgeBase
 from citewell.models import Passage
 from citewell.ports import Embedder, Index, Reranker
+from citewell.terms import subject
 
-CANDIDATES = 20
+CANDIDATES = 40
 """Passages ranked for every question; those beyond top_k tell how special the first ones are."""
 
 
@@ -34,7 +34,7 @@ async def retrieve(
     vector = await embedder.embed_query(question)
     ranked = await index.search(project, vector=vector, words=question, limit=max(limit, CANDIDATES))
     spoken = subject(question)
-    total, counts = await index.frequencies(project, list(spoken.values()))
+    total, counts = await index.frequencies(project, list(spoken))
     if not total:
         raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
     found = weigh(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=len(ranked))
