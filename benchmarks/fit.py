@@ -31,12 +31,12 @@ from citewell.answer import confidence as confidence_model
 from citewell.answer import extract as extract_model
 from citewell.answer.extract import candidates
 from citewell.answer.retrieve import weigh
-from citewell.terms import stems, subject
 from citewell.answer.units import quote
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines, ingest
 from citewell.ingest.reading import Recipe
 from citewell.models import Passage, Project
+from citewell.terms import stems, subject
 
 WEIGHTS = Path(extract_model.__file__).with_name("weights.json")
 TOP = 5

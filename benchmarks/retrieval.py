@@ -55,7 +55,14 @@ class Report:
 async def ours(question: str, *, engines: Engines) -> Retrieved:
     """THE one call of the product's own path."""
     asked = " ".join(question.split())
-    return await retrieve(asked, project=PROJECT.id, embedder=engines.embedder, index=engines.index, limit=_LIMIT)
+    return await retrieve(
+        asked,
+        project=PROJECT.id,
+        embedder=engines.embedder,
+        index=engines.index,
+        reranker=engines.reranker,
+        limit=_LIMIT,
+    )
 
 
 def found_by_us(passage: Passage, one: Set) -> Found:

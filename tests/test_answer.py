@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citewell.answer.citations import Numbered
-from citewell.terms import specific, subject
 from citewell.answer.units import quote, units
 from citewell.models import Cite
+from citewell.terms import specific, subject
 from tests.conftest import ask, document, take_in
 
 QUESTIONS = [
