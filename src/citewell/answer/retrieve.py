@@ -7,7 +7,7 @@ from uuid import UUID
 
 from citewell.answer.terms import subject
 from citewell.errors import EmptyKnowledgeBase
-from citewell.models import Passage
+from citewell.models import EVERYWHERE, Passage, Where
 from citewell.ports import Embedder, Index
 
 _LOOKED_AT = 20  # passages ranked for every question; those beyond top_k tell how special the first ones are
@@ -26,12 +26,14 @@ class Retrieved:
     """Stems that no chunk of the project speaks."""
 
 
-async def retrieve(question: str, *, project: UUID, embedder: Embedder, index: Index, limit: int) -> Retrieved:
+async def retrieve(
+    question: str, *, project: UUID, embedder: Embedder, index: Index, limit: int, where: Where = EVERYWHERE
+) -> Retrieved:
     vector = await embedder.embed_query(question)
-    ranked = await index.search(project, vector=vector, words=question, limit=max(limit, _LOOKED_AT))
+    ranked = await index.search(project, vector=vector, words=question, limit=max(limit, _LOOKED_AT), where=where)
     spoken = subject(question)
-    total, counts = await index.frequencies(project, list(spoken.values()))
-    if not total:
+    total, counts = await index.frequencies(project, list(spoken.values()), where=where)
+    if not total and not (where and (await index.frequencies(project, []))[0]):
         raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
     return weigh(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=limit)
 
