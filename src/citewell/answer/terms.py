@@ -40,13 +40,17 @@ def stems(text: str) -> list[str]:
     return found
 
 
+def substance(text: str) -> list[str]:
+    """The words of a text that say what it is about; none where all of it is wrapping."""
+    return [word for word in words(text) if word.casefold().replace("’", "'") not in _WRAPPING]
+
+
 def subject(question: str) -> dict[str, str]:
     """The question's own words by their stems: what it is about, in order of appearance.
 
     subject("How do I calibrate the camera?") -> {"calibr": "calibrate", "camera": "camera"}
     """
-    spoken = [word for word in words(question) if word.casefold().replace("’", "'") not in _WRAPPING]
-    return {stem(word): word for word in spoken or words(question)}
+    return {stem(word): word for word in substance(question) or words(question)}
 
 
 def specific(question: str) -> frozenset[str]:

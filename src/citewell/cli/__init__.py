@@ -5,6 +5,7 @@ import click
 
 from citewell import __version__
 from citewell.cli.asking import ask, evaluate, search, serve
+from citewell.cli.chatting import chat
 from citewell.cli.ingesting import ingest
 from citewell.cli.keeping import doctor, documents
 
@@ -17,11 +18,12 @@ def main() -> None:
     \b
     citewell ingest docs/          take in a folder of documents
     citewell ask "How do I …?"     answer from it, with sources
+    citewell chat                  the same, one question after another
     citewell serve                 the same as a web page and an API
 
     Settings come from the environment and .env; docs/settings.md lists them.
     """
 
 
-for one in (ingest, ask, search, serve, documents, doctor, evaluate):
+for one in (ingest, ask, chat, search, serve, documents, doctor, evaluate):
     main.add_command(one)
