@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,17 @@ from citewell import wiring
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.ingest.flow import ingest
-from citewell.models import DEFAULT_PROJECT, Answer, Document, IngestResult, Passage, Project
+from citewell.models import (
+    DEFAULT_PROJECT,
+    EVERYWHERE,
+    Answer,
+    Document,
+    Exchange,
+    IngestResult,
+    Passage,
+    Project,
+    Where,
+)
 from citewell.settings import Settings
 
 BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
@@ -87,12 +97,21 @@ def take_in(
     return asyncio.run(run())
 
 
-def ask(home: Path, question: str, *, project: str = DEFAULT_PROJECT, top_k: int = 5) -> tuple[str, Answer]:
+def ask(
+    home: Path,
+    question: str,
+    *,
+    project: str = DEFAULT_PROJECT,
+    top_k: int = 5,
+    history: Sequence[Exchange] = (),
+    where: Where = EVERYWHERE,
+) -> tuple[str, Answer]:
     """The answer's text with numbered marks, and the answer."""
 
     async def run() -> tuple[str, Answer]:
         async with wiring.reading(settings_for(home)) as reading:
-            pieces = flow.answer(question, project=Project.named(project), engines=reading.engines, top_k=top_k)
+            named, engines = Project.named(project), reading.engines
+            pieces = flow.answer(question, project=named, engines=engines, top_k=top_k, history=history, where=where)
             return await flow.whole(pieces, Numbered().render)
 
     return asyncio.run(run())
@@ -128,9 +147,12 @@ def chunk_ids(home: Path) -> list[str]:
 def citewell(home: Path, tmp_path: Path) -> Citewell:
     """Runs the command as a person would, in a folder of its own."""
 
-    def run(*arguments: str, home: Path = home, **environment: str) -> "subprocess.CompletedProcess[str]":
+    def run(
+        *arguments: str, home: Path = home, typed: str = "", **environment: str
+    ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [str(Path(sys.executable).with_name("citewell")), *arguments],
+            input=typed,
             capture_output=True,
             text=True,
             cwd=tmp_path,

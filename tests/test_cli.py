@@ -11,7 +11,7 @@ from tests.conftest import BOOK, Citewell, document, find
 def test_help_says_what_there_is_without_loading_engines(citewell: Citewell) -> None:
     shown = citewell("--help")
     assert shown.returncode == 0
-    for command in ("ingest", "ask", "search", "serve", "eval"):
+    for command in ("ingest", "ask", "chat", "search", "serve", "eval"):
         assert command in shown.stdout
         assert citewell(command, "--help").returncode == 0
 
@@ -27,7 +27,7 @@ def test_ask_streams_an_answer_with_numbered_sources(citewell: Citewell, book_ho
 
 def test_ask_as_json_gives_one_object_whose_citations_resolve(citewell: Citewell, book_home: Path) -> None:
     body = json.loads(citewell("ask", "--json", "Why do gyroscopes drift?", home=book_home).stdout)
-    assert list(body) == ["answer", "confidence", "mode", "model", "citations"]
+    assert list(body) == ["answer", "confidence", "mode", "model", "citations", "nearest"]
     assert (body["mode"], body["model"]) == ("full", "extractive")
     by_id = {passage.chunk.id: passage for passage in find(book_home, "Why do gyroscopes drift?")}
     for citation in body["citations"]:
@@ -45,6 +45,7 @@ def test_not_covered_is_an_answer_too(citewell: Citewell, book_home: Path) -> No
     assert shown.returncode == 0
     assert "not covered by this book" in shown.stdout
     assert "Sources" not in shown.stdout
+    assert "\n\nNearest topics\n  0" in shown.stdout
 
 
 def test_search_lists_places(citewell: Citewell, book_home: Path) -> None:
@@ -52,6 +53,20 @@ def test_search_lists_places(citewell: Citewell, book_home: Path) -> None:
     assert shown.stdout.startswith("1. 03-motion/04-manipulation.mdx:")
     found = json.loads(citewell("search", "--json", "--top-k", "2", "friction cone", home=book_home).stdout)
     assert len(found) == 2
+
+
+def test_a_search_can_be_narrowed(citewell: Citewell, book_home: Path) -> None:
+    folder = "03-motion/"
+    found = json.loads(citewell("search", "--json", "calibration", "--path", folder, home=book_home).stdout)
+    assert found
+    assert all(one["source"].startswith(folder) for one in found)
+    cited = citewell("ask", "What does calibration find?", "--section", "Calibration", home=book_home).stdout
+    assert "Vision and Depth > Calibration" in cited
+    assert "[2]" not in cited.split("Sources")[1]
+    shown = citewell("ask", "What does calibration find?", "--section", "Nowhere", home=book_home)
+    assert shown.returncode == 0
+    assert shown.stdout.strip() == "There is nothing in section “Nowhere” to answer from."
+    assert "Nothing found in chapter “No”" in citewell("search", "x", "--chapter", "No", home=book_home).stdout
 
 
 def test_ingest_as_json_is_the_contract_s_result(citewell: Citewell, docs: Path) -> None:
@@ -71,6 +86,10 @@ def test_ingest_as_json_is_the_contract_s_result(citewell: Citewell, docs: Path)
         (["ask", "  "], {}, "empty"),
         (["search", " "], {}, "nothing to search"),
         (["ask", "x", "--top-k", "99"], {}, "1<=x<=20"),
+        (["ask", "What?", "--url-prefix", "docs"], {}, "must begin with https://, http:// or /"),
+        (["search", "x", "--section", " "], {}, "the filter section is empty"),
+        (["ask", "What?", "--path", "\udcff/"], {}, "the filter path is not readable text"),
+        (["chat", "--project"], {}, "requires an argument"),
         (["ingest"], {}, "Missing argument"),
         (["ingest", "nowhere"], {}, "no such file or folder"),
         (["frobnicate"], {}, "No such command"),

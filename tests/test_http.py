@@ -59,7 +59,7 @@ async def test_the_joined_stream_is_the_plain_answer(book_home: Path, question: 
     *pieces, last = events(response.text)
     assert "".join(piece["content"] for piece in pieces) == plain["answer"]
     assert all(set(piece) == {"content", "done"} and not piece["done"] for piece in pieces)
-    assert last == {"content": "", "done": True, "citations": plain["citations"], "confidence": plain["confidence"]}
+    assert last == {"content": "", "done": True} | {name: plain[name] for name in plain if name != "answer"}
 
 
 async def test_no_answer_means_no_confidence_and_no_citation(book_home: Path) -> None:
@@ -68,6 +68,23 @@ async def test_no_answer_means_no_confidence_and_no_citation(book_home: Path) ->
     assert body["confidence"] == 0
     assert body["citations"] == []
     assert "not covered" in body["answer"]
+    for topic in body["nearest"]:
+        assert set(topic) == {"title", "source_file"}, "the example book was ingested without an address"
+        assert f"“{topic['title']}”" in body["answer"]
+
+
+async def test_nearest_topics_lead_to_their_live_pages(home: Path, docs: Path) -> None:
+    await asyncio.to_thread(take_in, home, docs, base_url="https://docs.example.org")
+    async with client(home) as http:
+        body = (await http.post("/api/ask", json={"question": "Who won the 1998 world cup final?"})).json()
+    assert body["citations"] == []
+    assert {topic["title"]: topic["url"] for topic in body["nearest"]}.items() <= {
+        "Pumps": "https://docs.example.org/pumps",
+        "Pumps > Priming": "https://docs.example.org/pumps#priming",
+        "Valves": "https://docs.example.org/valves",
+        "Valves > Leaks": "https://docs.example.org/valves#leaks",
+        "Pipes": "https://docs.example.org/pipes",
+    }.items()
 
 
 @pytest.mark.parametrize(

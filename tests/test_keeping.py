@@ -110,6 +110,26 @@ def test_the_doctor_rebuilds_a_lost_index_and_sweeps_leftovers(citewell: Citewel
     assert chunk_ids(home) == before
 
 
+@pytest.mark.parametrize("remedy", ["ingest", "doctor"])
+def test_an_index_of_an_older_version_is_built_anew_without_embedding(
+    citewell: Citewell, home: Path, docs: Path, remedy: str
+) -> None:
+    take_in(home, docs)
+    before = chunk_ids(home)
+    (made,) = home.glob("index/*/made.json")
+    made.write_text(json.dumps({**json.loads(made.read_text()), "format": 1}))
+    asked = citewell("ask", "What does a pump do?")
+    assert asked.returncode == 1
+    assert "made by another version of Citewell; run `citewell doctor --fix`" in asked.stderr
+    if remedy == "ingest":
+        done = json.loads(citewell("ingest", str(docs), "--json").stdout)
+        assert (done["files_unchanged"], done["chunks_embedded"]) == (3, 0)
+    else:
+        assert citewell("doctor", "--fix").returncode == 3
+    assert chunk_ids(home) == before
+    assert "uphill" in citewell("ask", "What does a pump do?").stdout
+
+
 def test_hidden_built_and_ignored_files_are_left_out_unless_asked_for(home: Path, docs: Path, tmp_path: Path) -> None:
     for name in (
         ".hidden/a.md",

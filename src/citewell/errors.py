@@ -5,7 +5,8 @@
     ├── UnreadableFile          one file cannot be taken in; the others can
     ├── IngestRunning           another process holds the writer's lock
     ├── EmptyKnowledgeBase      nothing has been ingested yet
-    ├── IndexMismatch           the index was made with another embedding model
+    ├── IndexMismatch           the index was made with another embedding model, or by another version
+    ├── BadFilter               a search is narrowed to what cannot be
     ├── ModelError              the local model's file is missing or not the one we trust
     ├── StoreUnavailable        the database or the vector store does not answer
     └── RerankerUnavailable     a vendor did not rank the passages; answers go on in the local order
@@ -35,7 +36,11 @@ class EmptyKnowledgeBase(CitewellError):
 
 
 class IndexMismatch(CitewellError):
-    """The index was made with another embedding model than the one that asks."""
+    """The index was made with another embedding model than the one that asks, or by another version of Citewell."""
+
+
+class BadFilter(CitewellError):
+    """A search is narrowed to what cannot be."""
 
 
 class ModelError(CitewellError):

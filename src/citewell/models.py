@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from uuid import UUID, uuid5
 
+from citewell.errors import BadFilter
+
 if TYPE_CHECKING:  # nothing here computes, and `citewell --help` should not wait for numpy
     import numpy as np
     from numpy.typing import NDArray
@@ -34,6 +36,48 @@ class Project:
     def named(cls, name: str) -> "Project":
         return cls(uuid5(PROJECTS, name), name)
 
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What a search is narrowed to; nothing, unless said. All that is said must hold."""
+
+    source_url_prefix: str | None = None
+    """How the live page's address begins: an absolute URL, or a path from `/`, whatever the host.
+
+    Documents that were ingested without an address answer to `/` and their own path.
+    """
+    section: str | None = None
+    """The innermost heading, exactly."""
+    chapter: str | None = None
+    """The document's title, exactly."""
+    path: str | None = None
+    """One file, or with `/` at its end everything in a folder."""
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value: str | None = getattr(self, name)
+            if value is not None and not value.strip():
+                raise BadFilter(f"the filter {name} is empty; leave it out, or say what to narrow the search to")
+            if value is not None and any("\ud800" <= mark <= "\udfff" for mark in value):
+                raise BadFilter(f"the filter {name} is not readable text: {value!a}")
+        if (prefix := self.source_url_prefix) and not prefix.startswith(("/", "http://", "https://")):
+            raise BadFilter(f"the URL prefix {prefix!r} must begin with https://, http:// or /")
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) is not None for name in self.__slots__)
+
+    def __str__(self) -> str:
+        """In a reader's words: "section “Calibration”, docs/robots/"."""
+        parts = [
+            f"section “{self.section}”" if self.section else "",
+            f"chapter “{self.chapter}”" if self.chapter else "",
+            self.path or "",
+            f"pages under {self.source_url_prefix}" if self.source_url_prefix else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+EVERYWHERE = Where()
 
 BlockKind = Literal["heading", "text", "list", "table", "code", "math"]
 
@@ -100,6 +144,11 @@ class Chunk:
     def label(self) -> str:
         """Title and section path, as a reader would say where this stands."""
         return " > ".join(dict.fromkeys((self.chapter, *self.headings)))
+
+    @property
+    def topic(self) -> str:
+        """The label without what stands between title and section."""
+        return " > ".join(dict.fromkeys((self.chapter, *self.headings[-1:])))
 
     @property
     def embedding_key(self) -> str:
@@ -201,6 +250,15 @@ class Cite:
 Piece: TypeAlias = str | Cite
 """What an answer is streamed as; a door turns each `Cite` into its own kind of mark."""
 
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question as it was asked, and the words it was answered with."""
+
+    question: str
+    answer: str
+
+
 Mode = Literal["full", "selected_text", "retrieval_only", "no_results"]
 
 
@@ -223,6 +281,10 @@ class Answer:
     model: str
     found: tuple[Passage, ...]
     """Every passage that was looked at, best first."""
+    question: str = ""
+    """As it was understood: a follow-up with what it follows up on."""
+    nearest: tuple[Passage, ...] = ()
+    """Where nothing was answered: the nearest topics there are, one passage each."""
 
     @property
     def cited(self) -> tuple[Passage, ...]:

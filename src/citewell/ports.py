@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from citewell.models import Chunk, Document, Entered, Known, Matrix, Passage, Project, Vector
+from citewell.models import EVERYWHERE, Chunk, Document, Entered, Known, Matrix, Passage, Project, Vector, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,19 @@ class Entry:
 class Index(Protocol):
     """Finds chunks by meaning and by words. Readers see one published generation, whole."""
 
-    async def search(self, project: UUID, *, vector: Vector, words: str, limit: int) -> tuple[Passage, ...]:
-        """The project's nearest chunks, best first; scores are cosines clipped to [0, 1].
+    async def search(
+        self, project: UUID, *, vector: Vector, words: str, limit: int, where: Where = EVERYWHERE
+    ) -> tuple[Passage, ...]:
+        """The project's nearest chunks of those that `where` allows, best first; scores are cosines clipped to [0, 1].
 
-        Raises EmptyKnowledgeBase before the first publish and IndexMismatch for another model's index.
+        Raises EmptyKnowledgeBase before the first publish and IndexMismatch for an index it cannot read.
         """
         ...
 
-    async def frequencies(self, project: UUID, stems: Sequence[str]) -> tuple[int, list[int]]:
-        """How many chunks the project has, and how many of them speak each stem; raises as `search` does."""
+    async def frequencies(
+        self, project: UUID, stems: Sequence[str], *, where: Where = EVERYWHERE
+    ) -> tuple[int, list[int]]:
+        """How many chunks `where` allows, and how many of them speak each stem; raises as `search` does."""
         ...
 
     async def close(self) -> None: ...
@@ -91,7 +95,7 @@ class Shelf(Protocol):
     """Where generations of the index are built and put out for readers; for one writer at a time."""
 
     def holds(self, generation: int) -> bool:
-        """Whether this generation is there, whole and made with the configured model."""
+        """Whether this generation is there, whole, made with the configured model and as this version makes them."""
         ...
 
     def published(self) -> int | None:

@@ -1,6 +1,8 @@
 """What every Index and its Shelf promise."""
 
+import json
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid5
 
@@ -9,7 +11,7 @@ import pytest
 
 from citewell.adapters.qdrant_edge import QdrantEdgeIndex, QdrantEdgeShelf
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
-from citewell.models import Chunk, Project, Vector, chunk_id, content_hash
+from citewell.models import Chunk, Project, Vector, Where, chunk_id, content_hash
 from citewell.ports import Change, Embedding, Entry, Index, Shelf
 
 pytestmark = pytest.mark.anyio
@@ -148,6 +150,66 @@ async def test_another_model_is_refused_with_both_names(store: Store, tmp_path: 
     with pytest.raises(IndexMismatch, match=r"test.*newer"):
         await other.index.search(OURS, vector=EAST, words="", limit=5)
     assert not other.shelf.holds(generation)
+
+
+def placed(source: str, *, url: str | None = None, chapter: str = "Title", section: str = "Section") -> Entry:
+    made = entry(f"text of {source}", EAST, document=source)
+    return replace(made, chunk=replace(made.chunk, url=url, chapter=chapter, section=section))
+
+
+PLACES = [
+    placed("guide/arms.md", url="https://docs.example.org/guide/arms#grip", section="Grip"),
+    placed("guide/arms-race.md", url="https://docs.example.org/guide/arms-race", chapter="History"),
+    placed("guide/über.md", url="https://docs.example.org/guide/%C3%BCber"),
+    placed("notes/legs.md", section="Grip"),
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (Where(), ["guide/arms-race.md", "guide/arms.md", "guide/über.md", "notes/legs.md"]),
+        (Where(section="Grip"), ["guide/arms.md", "notes/legs.md"]),
+        (Where(section="grip"), []),
+        (Where(section="Gri"), []),
+        (Where(chapter="History"), ["guide/arms-race.md"]),
+        (Where(path="guide/arms.md"), ["guide/arms.md"]),
+        (Where(path="guide/arms"), []),
+        (Where(path="guide/"), ["guide/arms-race.md", "guide/arms.md", "guide/über.md"]),
+        (Where(source_url_prefix="/guide/arms"), ["guide/arms-race.md", "guide/arms.md"]),
+        (Where(source_url_prefix="/guide/arms#"), ["guide/arms.md"]),
+        (Where(source_url_prefix="https://docs.example.org/guide/arms-"), ["guide/arms-race.md"]),
+        (Where(source_url_prefix="http://docs.example.org/guide"), []),
+        (Where(source_url_prefix="/guide/über"), ["guide/über.md"]),
+        (Where(source_url_prefix="/notes"), ["notes/legs.md"]),
+        (Where(source_url_prefix="/guide", section="Grip"), ["guide/arms.md"]),
+    ],
+    ids=str,
+)
+async def test_a_search_stays_where_it_is_told_to(store: Store, where: Where, expected: list[str]) -> None:
+    theirs = entry("text of theirs", EAST, project=THEIRS, document="guide/theirs.md")
+    base = await store.publish(Change(entries=[*PLACES[:2], theirs]))
+    await store.publish(Change(entries=PLACES[2:]), base=base)  # a copied generation filters like a new one
+    found = await store.index.search(OURS, vector=EAST, words="text", limit=10, where=where)
+    assert sorted(one.chunk.source for one in found) == expected
+    counts = await store.index.frequencies(OURS, ["text", "legs"], where=where)
+    assert counts == (len(expected), [len(expected), int("notes/legs.md" in expected)])
+
+
+async def test_a_filter_finds_what_many_nearer_chunks_would_hide(store: Store) -> None:
+    crowd = [entry(f"crowd {n}", EAST, document=f"crowd/{n}.md") for n in range(200)]
+    await store.publish(Change(entries=[*crowd, entry("far away", UP, document="far/one.md")]))
+    (found,) = await store.index.search(OURS, vector=EAST, words="crowd", limit=5, where=Where(path="far/"))
+    assert found.chunk.text == "far away"
+
+
+async def test_an_index_of_another_version_is_not_blamed_on_the_model(store: Store, tmp_path: Path) -> None:
+    generation = await store.publish(Change(entries=[entry("text", EAST)]))
+    made = tmp_path / "index" / str(generation) / "made.json"
+    made.write_text(json.dumps({**json.loads(made.read_text()), "format": 0}))
+    with pytest.raises(IndexMismatch, match=r"another version of Citewell; run `citewell doctor --fix`"):
+        await store.index.search(OURS, vector=EAST, words="", limit=5)
+    assert not store.shelf.holds(generation)
 
 
 @pytest.mark.parametrize("bad", [np.full((1, SIZE), np.nan), np.ones((1, SIZE + 1)), np.ones(SIZE)])

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
+from urllib.parse import quote, urlsplit
 from uuid import UUID, uuid5
 from zlib import crc32
 
@@ -30,6 +31,7 @@ from qdrant_edge import (
     Fusion,
     KeywordIndexParams,
     MatchAny,
+    MatchPrefix,
     MatchText,
     MatchValue,
     Memory,
@@ -49,14 +51,14 @@ from qdrant_edge import (
 
 from citewell.adapters.generations import Generations, copy_sparse
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
-from citewell.models import Chunk, Passage, Vector, Window
+from citewell.models import EVERYWHERE, Chunk, Passage, Vector, Where, Window
 from citewell.ports import Change, Entry
 from citewell.terms import language, sentences, stems, subject, substance
 
 _DENSE, _WORDS = "dense", "bm25"
 _CANDIDATES = 50  # from each half, before fusion
 _RRF_K = 10  # over 60: the right file in the first five for 91.2 % instead of 88.9 % (docs/log.md)
-_FORMAT = 3
+_FORMAT = 4  # of the payload; raised, the next ingest builds the index anew from the library
 _BM25_K, _BM25_B, _USUAL_LENGTH = 1.5, 0.75, 200
 _UPSERT = 256  # points per engine call
 # Points after which a shard under construction is closed and opened again: what it has written is then mapped anew
@@ -74,20 +76,24 @@ class QdrantEdgeIndex:
         self._opened: _Opened | None = None
         self._using = Lock()
 
-    async def search(self, project: UUID, *, vector: Vector, words: str, limit: int) -> tuple[Passage, ...]:
-        return await asyncio.to_thread(self._search, project, vector, words, limit)
+    async def search(
+        self, project: UUID, *, vector: Vector, words: str, limit: int, where: Where = EVERYWHERE
+    ) -> tuple[Passage, ...]:
+        return await asyncio.to_thread(self._search, _allowed(project, where), vector, words, limit)
 
-    async def frequencies(self, project: UUID, stems: Sequence[str]) -> tuple[int, list[int]]:
-        return await asyncio.to_thread(self._frequencies, project, stems)
+    async def frequencies(
+        self, project: UUID, stems: Sequence[str], *, where: Where = EVERYWHERE
+    ) -> tuple[int, list[int]]:
+        return await asyncio.to_thread(self._frequencies, _allowed(project, where), stems)
 
     async def close(self) -> None:
         with self._using:
             self._close()
 
-    def _search(self, project: UUID, vector: Vector, words: str, limit: int) -> tuple[Passage, ...]:
+    def _search(self, allowed: list[FieldCondition], vector: Vector, words: str, limit: int) -> tuple[Passage, ...]:
         request = QueryRequest(
             limit=limit,
-            filter=Filter(must=[_owned_by(project)]),
+            filter=Filter(must=[*allowed]),
             query=cast("Fusion", Fusion.Rrf(k=_RRF_K)),  # the stub hides that it is one
             prefetches=[
                 Prefetch(limit=_CANDIDATES, query=Query.Nearest(cast("list[float]", vector), using=_DENSE)),
@@ -102,13 +108,12 @@ class QdrantEdgeIndex:
         hits = sorted(hits, key=lambda hit: (-hit.score, str(hit.id)))
         return tuple(_passage(hit, vector) for hit in hits)
 
-    def _frequencies(self, project: UUID, spoken: Sequence[str]) -> tuple[int, list[int]]:
-        ours = _owned_by(project)
-        filters = [Filter(must=[ours, FieldCondition("words", match=MatchText(stem))]) for stem in spoken]
+    def _frequencies(self, allowed: list[FieldCondition], spoken: Sequence[str]) -> tuple[int, list[int]]:
+        filters = [Filter(must=[*allowed, FieldCondition("words", match=MatchText(stem))]) for stem in spoken]
         with self._using:
             shard = self._shard()
             total, *counts = [
-                shard.count(CountRequest(exact=True, filter=one)) for one in (Filter(must=[ours]), *filters)
+                shard.count(CountRequest(exact=True, filter=one)) for one in (Filter(must=[*allowed]), *filters)
             ]
         return total, counts
 
@@ -149,10 +154,15 @@ class _Opened:
         folder = generations.path(number)
         if not (made := _made_with(folder)):
             raise FileNotFoundError(folder)
-        if made.get("model") != model or made.get("format") != _FORMAT:
+        if made.get("model") != model:
             raise IndexMismatch(
                 f"the index was made with the embedding model {made.get('model')}, but {model} is configured; "
                 "ingest again with this model, or configure the other"
+            )
+        if made.get("format") != _FORMAT:
+            raise IndexMismatch(
+                "the index was made by another version of Citewell; run `citewell doctor --fix`, or ingest again, "
+                "to build it anew from the library (nothing has to be embedded again)"
             )
         copy: Path | None = None
         lock = generations.lock(number)
@@ -255,6 +265,8 @@ class QdrantEdgeShelf:
         shard.update(UpdateOperation.create_field_index("project", KeywordIndexParams(is_tenant=True)))
         for field in ("document", "section", "chapter"):
             shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams()))
+        for field in ("source", "addresses"):
+            shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams(prefix=True)))
         counted = TextIndexParams(tokenizer=TokenizerType.Whitespace, lowercase=False, memory=Memory.Cold)
         shard.update(UpdateOperation.create_field_index("words", counted))
         return shard
@@ -291,8 +303,31 @@ def _made_with(folder: Path) -> dict[str, Any]:
     return made
 
 
-def _owned_by(project: UUID) -> FieldCondition:
-    return FieldCondition("project", match=MatchValue(str(project)))
+def _allowed(project: UUID, where: Where) -> list[FieldCondition]:
+    """What a chunk must be: the project's, and whatever else is asked for."""
+    conditions = [FieldCondition("project", match=MatchValue(str(project)))]
+    for field, value in (("section", where.section), ("chapter", where.chapter)):
+        if value is not None:
+            conditions.append(FieldCondition(field, match=MatchValue(value)))
+    if where.path is not None:
+        folder = where.path.endswith("/")
+        conditions.append(FieldCondition("source", match=(MatchPrefix if folder else MatchValue)(where.path)))
+    if where.source_url_prefix is not None:
+        conditions.append(FieldCondition("addresses", match=MatchPrefix(_quoted(where.source_url_prefix))))
+    return conditions
+
+
+def _addresses(chunk: Chunk) -> list[str]:
+    """What a URL prefix may match: the live page's address, with and without its host; else the file's path."""
+    if chunk.url is None:
+        return [_quoted(f"/{chunk.source}")]
+    host = urlsplit(chunk.url)
+    return [_quoted(chunk.url), _quoted(chunk.url.removeprefix(f"{host.scheme}://{host.netloc}"))]
+
+
+def _quoted(address: str) -> str:
+    """An address as browsers send it, so that `/docs/über` and `/docs/%C3%BCber` are one."""
+    return quote(address, safe="/:?#[]@!$&'()*+,;=%~")
 
 
 def _weighted_words(spoken: Sequence[Sequence[str]], named: Sequence[str]) -> SparseVector:
@@ -333,6 +368,7 @@ def _payload(entry: Entry, spoken: Sequence[Sequence[str]]) -> dict[str, Any]:
         "place": [chunk.start, chunk.end, chunk.first_line, chunk.last_line],
         "page": chunk.page,
         "url": chunk.url,
+        "addresses": _addresses(chunk),
         "windows": [list(span) for span in entry.embedding.spans],
     }
 

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from citewell.answer.confidence import REFUSE, confidence, features
+from citewell.answer.decline import decline
 from citewell.answer.extract import Quote, candidates, choose
 from citewell.answer.retrieve import Retrieved, retrieve
-from citewell.models import Answer, Cite, Passage, Piece, Project, Segment
+from citewell.answer.understand import Understood, understand
+from citewell.answer.units import quote
+from citewell.models import EVERYWHERE, Answer, Cite, Exchange, Passage, Piece, Project, Segment, Where
 from citewell.ports import Embedder, Index, Reranker
 
 _log = logging.getLogger("citewell.answer")
 
 EXTRACTIVE = "extractive"
-_NEAREST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +31,31 @@ class Engines:
     reranker: Reranker
 
 
-async def answer(question: str, *, project: Project, engines: Engines, top_k: int = 5) -> AsyncIterator[Piece | Answer]:
+async def answer(
+    question: str,
+    *,
+    project: Project,
+    engines: Engines,
+    top_k: int = 5,
+    history: Sequence[Exchange] = (),
+    where: Where = EVERYWHERE,
+) -> AsyncIterator[Piece | Answer]:
     """The answer as it is written: text and citations, then the whole as an `Answer`."""
     began = perf_counter()
-    question = " ".join(question.split())
+    asked = understand(question, history)
     found = await retrieve(
-        question,
+        asked.question,
         project=project.id,
         embedder=engines.embedder,
         index=engines.index,
         reranker=engines.reranker,
         limit=top_k,
+        where=where,
     )
     _stage("retrieved", began, passages=len(found.passages))
-    quotes, certainty = _quotes(question, found)
-    segments = _segments(quotes, found.passages) if quotes else _not_covered(found.passages)
+    quotes, certainty = _quotes(asked, found)
+    words, nearest = ("", ()) if quotes else decline(asked, found.passages, where)
+    segments = _segments(quotes, found.passages) if quotes else (Segment(words, ()),)
     for piece in _pieces(segments):
         yield piece
     _stage("answered", began, confidence=round(certainty, 3), covered=bool(quotes))
@@ -53,6 +65,8 @@ async def answer(question: str, *, project: Project, engines: Engines, top_k: in
         mode="full" if quotes else "no_results",
         model=EXTRACTIVE,
         found=found.passages,
+        question=asked.question,
+        nearest=nearest,
     )
 
 
@@ -66,22 +80,18 @@ async def whole(pieces: AsyncIterator[Piece | Answer], render: Callable[[Piece],
     raise RuntimeError("an answer stream ends with an Answer")
 
 
-def _quotes(question: str, found: Retrieved) -> tuple[list[Quote], float]:
+def _quotes(asked: Understood, found: Retrieved) -> tuple[list[Quote], float]:
     """The quotes that answer, none where the passages do not; and how sure that is."""
-    units = candidates(question, found.passages, found.weights)
-    certainty = confidence(features(question, found, units))
-    return (choose(question, units, found.passages) if certainty >= REFUSE else []), certainty
+    if not asked.wants_answer or not found.passages:
+        return [], 0.0
+    units = candidates(asked.question, found.passages, found.weights)
+    certainty = confidence(features(asked.question, found, units))
+    fresh = [one for one in units if not asked.was_said(quote(found.passages[one.passage].chunk.text, one.unit))]
+    return (choose(asked.question, fresh, found.passages) if certainty >= REFUSE else []), certainty
 
 
 def _segments(quotes: Sequence[Quote], passages: Sequence[Passage]) -> tuple[Segment, ...]:
     return tuple(Segment(quote.text, (passages[quote.passage],), quote.start) for quote in quotes)
-
-
-def _not_covered(passages: Sequence[Passage]) -> tuple[Segment, ...]:
-    """An honest no, with what the book does cover nearby."""
-    topics = list(dict.fromkeys(f"“{passage.chunk.label}”" for passage in passages))[:_NEAREST]
-    nearest = f" The nearest topics it covers are {', '.join(topics)}." if topics else ""
-    return (Segment(f"This is not covered by this book.{nearest}", ()),)
 
 
 def _pieces(segments: Sequence[Segment]) -> list[Piece]:

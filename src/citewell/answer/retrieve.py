@@ -7,7 +7,7 @@ from uuid import UUID
 
 from citewell.answer.rerank import reorder
 from citewell.errors import EmptyKnowledgeBase
-from citewell.models import Passage
+from citewell.models import EVERYWHERE, Passage, Where
 from citewell.ports import Embedder, Index, Reranker
 from citewell.terms import subject
 
@@ -29,13 +29,20 @@ class Retrieved:
 
 
 async def retrieve(
-    question: str, *, project: UUID, embedder: Embedder, index: Index, reranker: Reranker, limit: int
+    question: str,
+    *,
+    project: UUID,
+    embedder: Embedder,
+    index: Index,
+    reranker: Reranker,
+    limit: int,
+    where: Where = EVERYWHERE,
 ) -> Retrieved:
     vector = await embedder.embed_query(question)
-    ranked = await index.search(project, vector=vector, words=question, limit=max(limit, CANDIDATES))
+    ranked = await index.search(project, vector=vector, words=question, limit=max(limit, CANDIDATES), where=where)
     spoken = subject(question)
-    total, counts = await index.frequencies(project, list(spoken))
-    if not total:
+    total, counts = await index.frequencies(project, list(spoken), where=where)
+    if not total and not (where and (await index.frequencies(project, []))[0]):
         raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
     found = weigh(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=len(ranked))
     passages = await reorder(question, found.passages, reranker=reranker, weights=found.weights)

@@ -5,6 +5,7 @@ import click
 
 from citewell import __version__
 from citewell.cli.asking import ask, search, serve
+from citewell.cli.chatting import chat
 from citewell.cli.evaluating import evaluate
 from citewell.cli.ingesting import ingest
 from citewell.cli.keeping import doctor, documents
@@ -18,11 +19,12 @@ def main() -> None:
     \b
     citewell ingest docs/          take in a folder of documents
     citewell ask "How do I …?"     answer from it, with sources
+    citewell chat                  the same, one question after another
     citewell serve                 the same as a web page and an API
 
     Settings come from the environment and .env; docs/settings.md lists them.
     """
 
 
-for one in (ingest, ask, search, serve, documents, doctor, evaluate):
+for one in (ingest, ask, chat, search, serve, documents, doctor, evaluate):
     main.add_command(one)

@@ -8,8 +8,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
-from citewell.errors import CitewellError
-from citewell.models import DEFAULT_PROJECT
+from citewell.errors import BadFilter, CitewellError
+from citewell.models import DEFAULT_PROJECT, Where
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -18,6 +18,29 @@ project_option = click.option(
     "--project", default=DEFAULT_PROJECT, show_default=True, metavar="NAME", help="The project to work in."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+top_k_option = click.option(
+    "--top-k", type=click.IntRange(1, 20), default=5, show_default=True, help="Passages to look at."
+)
+
+
+def where_options(work: Callable[..., T]) -> Callable[..., T]:
+    """Options that narrow a search; the command gets them as one `where`."""
+
+    @click.option("--section", help="Only sections with exactly this heading.")
+    @click.option("--chapter", help="Only documents with exactly this title.")
+    @click.option("--path", metavar="FILE|FOLDER/", help="Only this file, or with a / at its end this folder.")
+    @click.option("--url-prefix", metavar="URL", help="Only pages whose address, or its path from /, begins like this.")
+    @wraps(work)
+    def narrowed(
+        *args: Any, section: str | None, chapter: str | None, path: str | None, url_prefix: str | None, **kwargs: Any
+    ) -> T:
+        try:
+            where = Where(section=section, chapter=chapter, path=path, source_url_prefix=url_prefix)
+        except BadFilter as error:
+            raise click.UsageError(str(error)) from error
+        return work(*args, where=where, **kwargs)
+
+    return narrowed
 
 
 def command(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:

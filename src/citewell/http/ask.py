@@ -39,12 +39,24 @@ class Citation(BaseModel):
     excerpt: str = Field(max_length=_EXCERPT)
 
 
+class Topic(BaseModel):
+    """What the book does cover; `url` is its live page, where it has one."""
+
+    title: str
+    url: str | None = None
+    source_file: str
+
+
 class AskResponse(BaseModel):
-    """`[1]` in the answer is the first of the citations. Confidence 0 means the book does not say."""
+    """`[1]` in the answer is the first of the citations. Confidence 0 means the book does not say.
+
+    Then `nearest` may name the topics it covers nearest to the question.
+    """
 
     answer: str
     citations: list[Citation]
     confidence: float = Field(ge=0, le=1)
+    nearest: list[Topic] | None = None
 
 
 class StreamChunk(BaseModel):
@@ -54,16 +66,22 @@ class StreamChunk(BaseModel):
     done: bool = False
     citations: list[Citation] | None = None
     confidence: float | None = None
+    nearest: list[Topic] | None = None
     error: str | None = None
 
 
-@router.post("/api/ask", responses=_ERRORS)
+@router.post("/api/ask", responses=_ERRORS, response_model_exclude_none=True)
 async def ask(body: AskRequest, request: Request) -> AskResponse:
     """Answer a question from the default project, whole."""
     content: list[str] = []
     async for event in _events(body, request):
         content.append(event.content)
-    return AskResponse(answer="".join(content), citations=event.citations or [], confidence=event.confidence or 0.0)
+    return AskResponse(
+        answer="".join(content),
+        citations=event.citations or [],
+        confidence=event.confidence or 0.0,
+        nearest=event.nearest,
+    )
 
 
 @router.post("/api/ask/stream", response_class=StreamingResponse, responses=_ERRORS)
@@ -85,7 +103,9 @@ async def _events(body: AskRequest, request: Request) -> AsyncIterator[StreamChu
     async for piece in pieces:
         if isinstance(piece, Answer):
             citations = [_citation(passage, piece) for passage in marks.passages]
-            yield StreamChunk(content="", done=True, citations=citations, confidence=round(piece.confidence, 4))
+            nearest = [_topic(passage) for passage in piece.nearest] or None
+            certainty = round(piece.confidence, 4)
+            yield StreamChunk(content="", done=True, citations=citations, confidence=certainty, nearest=nearest)
         else:
             yield StreamChunk(content=marks.render(piece))
 
@@ -103,6 +123,11 @@ async def as_sse(first: StreamChunk, rest: AsyncIterator[StreamChunk]) -> AsyncI
 
 def _line(event: StreamChunk) -> str:
     return f"data: {json.dumps(event.model_dump(exclude_none=True), ensure_ascii=False)}\n\n"
+
+
+def _topic(passage: Passage) -> Topic:
+    chunk = passage.chunk
+    return Topic(title=chunk.topic, url=chunk.url, source_file=chunk.source)
 
 
 def _citation(passage: Passage, answer: Answer) -> Citation:

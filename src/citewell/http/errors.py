@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from citewell.errors import (
+    BadFilter,
     CitewellError,
     EmptyKnowledgeBase,
     IndexMismatch,
@@ -22,6 +23,7 @@ from citewell.logs import request_id
 _log = logging.getLogger("citewell.http")
 
 _BY_ERROR: dict[type[CitewellError], tuple[int, str]] = {
+    BadFilter: (400, "VALIDATION_ERROR"),
     EmptyKnowledgeBase: (503, "EMPTY_KNOWLEDGE_BASE"),
     IndexMismatch: (503, "SERVICE_UNAVAILABLE"),
     ModelError: (503, "SERVICE_UNAVAILABLE"),

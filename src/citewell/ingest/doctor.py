@@ -26,7 +26,7 @@ async def _index_faults(engines: Engines) -> list[str]:
     if generation is None:
         return ["there is none for what the library holds"] if stored else []
     if not engines.shelf.holds(generation):
-        return [f"generation {generation} is missing, or was made with another embedding model"]
+        return [f"generation {generation} is missing, or was made with another model or by another version"]
     faults = []
     if engines.shelf.published() != generation:
         faults.append(f"generation {generation} shows what the library holds, but another is published")

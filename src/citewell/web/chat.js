@@ -42,6 +42,7 @@ async function ask(question) {
       bubble.append(sources(last.citations, turn));
       bubble.append(element("p", "certainty", `Confidence ${Math.round(last.confidence * 100)} %`));
     }
+    if (last.nearest?.length) bubble.append(topics(last.nearest));
   } catch (error) {
     bubble.className = "answer failed";
     bubble.append(element("p", "", error instanceof TypeError ? "The server cannot be reached. Is it still running?" : error.message));
@@ -151,6 +152,19 @@ function sources(citations, turn) {
     item.append(element("q", "", citation.excerpt));
     list.append(item);
   });
+  return list;
+}
+
+/** Topics the book covers, as links where they have a page. */
+function topics(nearest) {
+  const list = element("ul", "sources topics");
+  for (const { title, url, source_file } of nearest) {
+    const item = list.appendChild(element("li"));
+    const page = /^https?:\/\//.test(url ?? "");
+    const name = item.appendChild(element(page ? "a" : "strong", "", title));
+    if (page) Object.assign(name, { href: url, target: "_blank", rel: "noopener noreferrer" });
+    item.append(" ", element("span", "file", source_file));
+  }
   return list;
 }
 

@@ -1,0 +1,104 @@
+"""How an answer looks in a terminal and as JSON."""
+
+import re
+import shutil
+import sys
+
+import click
+
+from citewell.answer.citations import Numbered
+from citewell.models import Answer, Passage, Piece
+
+_EMPHASIS = re.compile(r"(\*\*|(?<![\w*])\*)(?=\S)(.+?)(?<=\S)\1")  # for people who read, not for machines
+
+
+class Shown:
+    """An answer on its way to the terminal: `render` writes each piece as it comes."""
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self._marks = Numbered()
+        self._terminal = None if silent else _Terminal()
+
+    @property
+    def cited(self) -> list[Passage]:
+        return self._marks.passages
+
+    def render(self, piece: Piece) -> str:
+        words = self._marks.render(piece)
+        if self._terminal:
+            self._terminal.write(_EMPHASIS.sub(r"\2", words))
+        return words
+
+    def sources(self, answer: Answer) -> str:
+        """What stands under the answer: its sources, or, where there is none, the topics it named."""
+        if self.cited:
+            rows = [f"  [{number}] {place(one, answer.line(one))}" for number, one in enumerate(self.cited, start=1)]
+            return "\n".join(["", "", f"Sources (confidence {answer.confidence:.0%})", *rows])
+        if answer.nearest:
+            return "\n".join(["", "", "Nearest topics", *(f"  {_topic(one)}" for one in answer.nearest)])
+        return ""
+
+
+class _Terminal:
+    """Writes a stream, breaking long lines between words where a person reads along."""
+
+    def __init__(self) -> None:
+        self._width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+        self._column = 0
+
+    def write(self, text: str) -> None:
+        for part in re.split(r"(\s)", text) if self._width and "\n" not in text else [text]:
+            if self._width and self._column + len(part) > self._width and part.strip():
+                click.echo()
+                self._column = 0
+            if part == " " and self._column == 0 and self._width:
+                continue
+            click.echo(part, nl=False)
+            self._column = len(part) - part.rfind("\n") - 1 if "\n" in part else self._column + len(part)
+
+
+def place(passage: Passage, line: int) -> str:
+    """Where a passage stands, how close it is, and its live page under it."""
+    chunk = passage.chunk
+    page = f" page {chunk.page}" if chunk.page else f":{line}"
+    return f"{chunk.source}{page}  {chunk.label}  (score {passage.score:.2f}){_link(passage)}"
+
+
+def _topic(passage: Passage) -> str:
+    chunk = passage.chunk
+    page = f" page {chunk.page}" if chunk.page else f":{chunk.first_line}"
+    return f"{chunk.source}{page}  {chunk.topic}{_link(passage)}"
+
+
+def _link(passage: Passage) -> str:
+    return f"\n      {passage.chunk.url}" if passage.chunk.url else ""
+
+
+def answer_json(text: str, answer: Answer, cited: list[Passage]) -> dict[str, object]:
+    return {
+        "answer": text,
+        "confidence": round(answer.confidence, 4),
+        "mode": answer.mode,
+        "model": answer.model,
+        "citations": [passage_json(passage) for passage in cited],
+        "nearest": [
+            {"title": one.chunk.topic, "source": one.chunk.source, "url": one.chunk.url} for one in answer.nearest
+        ],
+    }
+
+
+def passage_json(passage: Passage) -> dict[str, object]:
+    chunk = passage.chunk
+    return {
+        "id": chunk.id,
+        "documentId": str(chunk.document_id),
+        "chunkIndex": chunk.index,
+        "source": chunk.source,
+        "chapter": chunk.chapter,
+        "section": chunk.section,
+        "start": chunk.start,
+        "end": chunk.end,
+        "line": chunk.first_line,
+        "score": round(passage.score, 4),
+        "text": chunk.text,
+    }
