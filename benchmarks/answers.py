@@ -9,11 +9,13 @@ import numpy as np
 from sentencex import get_sentence_boundaries
 
 from afternoon import Afternoon, Piece, spoken
+from asking import group_of
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.answer.extract import candidates
 from citewell.answer.retrieve import Retrieved
 from citewell.answer.units import quote
+from folds import Unseen
 from scoring import Array, Estimate, bootstrapped, calibration_error, estimate
 from sets import PROJECT, Question, Set
 from tables import OURS, Table
@@ -59,15 +61,20 @@ def has_short_answers(one: Set) -> bool:
 
 def answer_table(
     title: str,
+    one: Set,
     questions: Sequence[Question],
     found: Sequence[Retrieved],
     *,
     afternoon: Afternoon,
     pieces: Sequence[Sequence[Piece]],
+    unseen: Unseen,
 ) -> Table:
     """Share of questions whose answer stands in the best one, two, three sentences; ours, and BM25's by idf overlap."""
-    mine = [our_sentences(question, one) for question, one in zip(questions, found, strict=True)]
-    theirs = [_by_overlap(question, one, afternoon) for question, one in zip(questions, pieces, strict=True)]
+    mine = []
+    for question, retrieved in zip(questions, found, strict=True):
+        unseen.use_for(group_of(one, question))
+        mine.append(our_sentences(question, retrieved))
+    theirs = [_by_overlap(question, said, afternoon) for question, said in zip(questions, pieces, strict=True)]
     scores = {
         system: {
             f"in best {most}": np.array(
@@ -108,7 +115,9 @@ def _flat(text: str) -> str:
     return " ".join(re.sub(r"[*_`\\]", "", text).split()).casefold()
 
 
-async def refusals(title: str, one: Set, strangers: Sequence[Question], *, engines: flow.Engines) -> Refusals:
+async def refusals(
+    title: str, one: Set, strangers: Sequence[Question], *, engines: flow.Engines, unseen: Unseen
+) -> Refusals:
     """Ask everything through the answer flow. Right is: answered from a relevant file, or declined where uncovered."""
     uncovered = [question for question in one.questions if question.unanswerable]
     kinds = {"answerable": one.covered, "unanswerable": uncovered, "off topic": strangers}
@@ -117,7 +126,11 @@ async def refusals(title: str, one: Set, strangers: Sequence[Question], *, engin
     for kind, questions in kinds.items():
         if not questions:
             continue
-        asked = np.array([await _asked(question, one, engines=engines) for question in questions])
+        answers = []
+        for question in questions:
+            unseen.use_for(group_of(one, question))
+            answers.append(await _asked(question, one, engines=engines))
+        asked = np.array(answers)
         shares[kind] = len(asked), estimate(asked[:, 0] == 0)
         rows.append(asked)
     whole = np.concatenate(rows)

@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,8 @@ from citewell.models import Passage
 from citewell.terms import subject
 from sets import PROJECT, Question, Set, Source, find_sets, off_topic, read_set, settings_for, take_in
 
-MOST_ASKED = 1600  # questions of one set
+MOST_ASKED = 1200  # questions of one set
 STRANGERS = 50  # questions of another set
-_QUESTION = re.compile(r"\?\s*$|^\s*(?:who|what|when|where|which|why|how|is|are|do|does|can)\b", re.IGNORECASE)
 Array = NDArray[np.float64]
 
 
@@ -73,11 +72,11 @@ def flat(text: str) -> str:
 
 
 def group_of(one: Set, row: Question) -> str:
-    """What is split as one: an article, a small set or a site whole, else the question."""
+    """What is split as one: a site or small set whole with all that was asked of it, an article, else the question."""
     if one.source.kind != "retrieval" or len(one.covered) <= 100:
         return one.source.name
     parts = (row.relevant or row.near or (row.id,))[0].split(":")
-    return parts[-2] if len(parts) > 2 else row.id
+    return parts[-2] if len(parts) > 2 else f"{one.source.name}:{row.id}"
 
 
 async def gather(data: Path, home: Path) -> list[Asked]:
@@ -112,12 +111,21 @@ async def _ask_all(
 
 def asks(one: Set) -> bool:
     """Whether its lines are questions, as readers ask them, rather than claims or keywords."""
-    return sum(bool(_QUESTION.search(row.text)) for row in one.questions) > len(one.questions) / 2
+    return sum(row.text.rstrip().endswith("?") for row in one.questions) > len(one.questions) / 2
 
 
 def _alike(one: Source, other: Source) -> bool:
     """Two books on one subject answer each other's questions."""
     return one.name.rsplit("_", 1)[0] == other.name.rsplit("_", 1)[0]
+
+
+_seen: dict[str, Passage] = {}
+
+
+def _shared(passage: Passage) -> Passage:
+    """The passage with the words it shares with every other finding of its chunk: memory for one, not for thousands."""
+    known = _seen.setdefault(passage.chunk.id, passage)
+    return replace(passage, chunk=known.chunk, spoken=known.spoken)
 
 
 async def _ask(one: Set, row: Question, kind: str, *, engines: Engines) -> Asked:
@@ -127,7 +135,7 @@ async def _ask(one: Set, row: Question, kind: str, *, engines: Engines) -> Asked
     gone = {name.split("#page=")[0] for name in row.relevant} if kind == "taken away" else set()
     limit = CANDIDATES + (20 if gone else 0)
     ranked = await engines.index.search(PROJECT.id, vector=vector, words=question, limit=limit)
-    ranked = tuple(passage for passage in ranked if one.named(passage.chunk.source) not in gone)[:CANDIDATES]
+    ranked = tuple(_shared(passage) for passage in ranked if one.named(passage.chunk.source) not in gone)[:CANDIDATES]
     spoken = list(subject(question))
     total, counts = await engines.index.frequencies(PROJECT.id, spoken)
     found = weigh(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=CANDIDATES)
@@ -135,7 +143,7 @@ async def _ask(one: Set, row: Question, kind: str, *, engines: Engines) -> Asked
     return Asked(
         corpus=one.source.name,
         site=one.source.kind == "docs",
-        group=group_of(one, row) if kind in ("covered", "adversarial") else f"{one.source.name}:{row.id}",
+        group=group_of(one, row),
         kind=kind,
         question=question,
         found=found,

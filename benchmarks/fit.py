@@ -1,325 +1,249 @@
-"""Fit the weights of the extractive answer and of its confidence on real questions.
+"""Fit what ranks, quotes and doubts on real questions: the weights of the reranker, the extract and the confidence.
 
     python benchmarks/fit.py DATA --home FOLDER [--write]
 
-DATA is laid out like the evaluation data (`retrieval/*/{corpus,queries}.jsonl`, `docs/*`, `offtopic/`);
-every set is ingested into a project of its own under --home, once. Questions are split by article or
-site: weights are judged on articles and sites they did not see, then fitted on all; --write puts them
-into the package. The example book's golden questions are never read here.
+DATA is laid out as `sets.py` says; every set is taken in below --home, once. Questions are split five ways by
+article, site or small set: what is printed was judged by weights that saw nothing of the group, from the ranking to
+the confidence. Then everything is fitted on all; --write puts that into the package, and the five splits into
+`folds.json`, with which `retrieval.py` judges sets that were fitted on. The example book is never read here.
 """
 
 import argparse
 import asyncio
 import hashlib
 import json
-import random
-import re
-import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from citewell.adapters.minilm import MiniLmEmbedder
-from citewell.adapters.qdrant_edge import QdrantEdgeIndex, QdrantEdgeShelf
-from citewell.adapters.sql import SqlLibrary
+from asking import Array, Asked, asks, gather
 from citewell.answer import confidence as confidence_model
 from citewell.answer import extract as extract_model
-from citewell.answer.extract import candidates
-from citewell.answer.retrieve import weigh
-from citewell.answer.units import quote
-from citewell.ingest.chunk import ChunkSize
-from citewell.ingest.flow import Engines, ingest
-from citewell.ingest.reading import Recipe
-from citewell.models import Passage, Project
-from citewell.terms import stems, subject
+from citewell.answer import rerank as rerank_model
+from citewell.answer.extract import Candidate
+from folds import FOLDS, FOLDS_FILE, fold_of, install
 
 WEIGHTS = Path(extract_model.__file__).with_name("weights.json")
 TOP = 5
-PASSAGES = {"squad2", "chunking", "claude_docs"}  # sets of passages; the others are docs sites
+HARD = 12  # the passages a reader might see first; what is far below needs no telling apart
 FITTED_ON = {"covered": 2.0, "off topic": 1.0, "other docs": 1.0}
-ALIKE = {"physical_ai_mohsin", "physical_ai_sirfan"}  # two books on one subject
-Array = NDArray[np.float64]
+_RANK = extract_model.FEATURES.index("best_rank")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question put to a corpus, and what came of it."""
+class Weights:
+    rerank: Array
+    extract: Array
+    confidence: Array
+    bands: dict[str, float]
 
-    corpus: str
-    group: str
-    kind: str  # "covered", "taken away" or "off topic"
-    units: Array
-    gold: NDArray[np.bool_]
-    inputs: tuple[Any, ...]
-    found: bool
+    def as_json(self) -> dict[str, dict[str, float]]:
+        def named(features: Sequence[str], values: Array) -> dict[str, float]:
+            return {name: round(float(value), 3) for name, value in zip(features, values, strict=True)}
 
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
-def half(group: str) -> int:
-    """0 or 1, the same for a whole article or site."""
-    return hashlib.sha256(group.encode()).digest()[0] & 1
+        return {
+            "rerank": named(rerank_model.FEATURES, self.rerank),
+            "extract": named(extract_model.FEATURES, self.extract),
+            "confidence": named(confidence_model.FEATURES, self.confidence),
+            "bands": self.bands,
+        }
 
 
-def write_corpus(rows: Iterable[dict[str, Any]], folder: Path) -> dict[str, str]:
-    """A file per passage; gives the passage id of each path."""
-    names = {}
-    for number, row in enumerate(rows):
-        name = f"{number:05d}.md"
-        title = json.dumps(row.get("title") or "Untitled")
-        (folder / name).write_text(f"---\ntitle: {title}\n---\n{row['text']}\n", encoding="utf-8")
-        names[name] = str(row["id"])
-    return names
-
-
-class Bench:
-    def __init__(self, home: Path, library: SqlLibrary) -> None:
-        self.embedder = MiniLmEmbedder()
-        where = {"model": self.embedder.model, "dimensions": self.embedder.dimensions}
-        self.library = library
-        self.shelf = QdrantEdgeShelf(home / "index", **where)  # type: ignore[arg-type]
-        self.index = QdrantEdgeIndex(home / "index", **where)  # type: ignore[arg-type]
-        self.names: dict[str, dict[str, str]] = defaultdict(dict)
-        self.spoken: dict[str, dict[str, list[frozenset[str]]]] = defaultdict(lambda: defaultdict(list))
-
-    async def add(self, name: str, folder: Path) -> None:
-        engines = Engines(self.library, self.library, self.library, self.library, self.embedder, self.shelf)
-        done = await ingest(
-            [folder],
-            project=Project.named(name),
-            engines=engines,
-            recipe=Recipe(size=ChunkSize()),
-            progress=lambda *_: None,
-        )
-        print(f"{name}: {done.files_processed} files, {done.chunks_embedded} chunks embedded in {done.seconds:.0f} s")
-
-    async def load(self, names: Sequence[str]) -> None:
-        projects = {Project.named(name).id: name for name in names}
-        async for batch in self.library.chunks():
-            for project, chunk in batch:
-                if project in projects:
-                    name = projects[project]
-                    self.spoken[name][self.name(name, chunk.source)].append(frozenset(stems(chunk.text)))
-
-    def name(self, corpus: str, path: str) -> str:
-        return self.names[corpus].get(path, path)
-
-    async def ask(
-        self, corpus: str, row: dict[str, Any], *, group: str, kind: str, without: Sequence[str] = ()
-    ) -> Asked:
-        """Retrieve as the answer flow does, as if the documents `without` did not exist."""
-        question = " ".join(row["text"].split())
-        project = Project.named(corpus).id
-        vector = await self.embedder.embed_query(question)
-        ranked = await self.index.search(project, vector=vector, words=question, limit=40 if without else 20)
-        ranked = tuple(one for one in ranked if self.name(corpus, one.chunk.source) not in without)[:20]
-        spoken = subject(question)
-        total, counts = await self.index.frequencies(project, list(spoken.values()))
-        frequencies = dict(zip(spoken, counts, strict=True))
-        for gone in without:
-            for said in self.spoken[corpus][gone]:
-                total -= 1
-                frequencies = {stem: max(0, count - (stem in said)) for stem, count in frequencies.items()}
-        found = weigh(ranked, total=total, frequencies=frequencies, limit=TOP)
-        passages = found.passages
-        units = candidates(question, passages, found.weights)
-        gold = np.array([self.is_gold(corpus, row, passages, one) for one in units], dtype=bool)
-        relevant = set(row.get("relevant", ()))
-        hit = any(self.name(corpus, one.chunk.source) in relevant for one in passages)
-        return Asked(
-            corpus,
-            group,
-            kind,
-            np.array([one.features for one in units]) if units else np.zeros((0, len(extract_model.FEATURES))),
-            gold,
-            (question, found, units),
-            hit,
-        )
-
-    def is_gold(self, corpus: str, row: dict[str, Any], passages: Sequence[Passage], unit: Any) -> bool:
-        passage = passages[unit.passage]
-        if self.name(corpus, passage.chunk.source) not in row.get("relevant", ()):
-            return False
-        text = flat(quote(passage.chunk.text, unit.unit))
-        if spans := row.get("spans"):
-            return any(text in flat(span["text"]) or flat(span["text"]) in text for span in spans)
-        if any(flat(answer) in text for answer in (*row.get("answers", ()), *row.get("keywords_in_file", ()))):
-            return True
-        # A key written in the asker's words: most of what it says must stand in the unit.
-        keys = [frozenset(subject(answer)) for answer in row.get("answers", ())]
-        return any(len(key) > 2 and len(key & unit.words) >= 0.6 * len(key) for key in keys)
-
-
-def flat(text: str) -> str:
-    return " ".join(re.sub(r"[*`]", "", text).split()).casefold()
-
-
-async def gather(data: Path, home: Path) -> list[Asked]:
-    home.mkdir(parents=True, exist_ok=True)
-    library = await SqlLibrary.open(home / "citewell.db")
-    bench = Bench(home, library)
-    questions: dict[str, list[dict[str, Any]]] = {}
-    for queries in sorted(data.glob("retrieval/*/queries.jsonl")):
-        name = queries.parent.name
-        if name not in PASSAGES:
-            continue
-        corpus = [row for row in lines(queries.with_name("corpus.jsonl")) if row.get("lang", "en") == "en"]
-        with tempfile.TemporaryDirectory() as folder:
-            bench.names[name] = write_corpus(corpus, Path(folder))
-            await bench.add(name, Path(folder))
-        questions[name] = [row for row in lines(queries) if row.get("lang", "en") == "en"]
-    for queries in sorted(data.glob("docs/*.queries.jsonl")):
-        name = queries.name.removesuffix(".queries.jsonl")
-        with tempfile.TemporaryDirectory() as folder:
-            for source in queries.with_name(name).rglob("*"):
-                if source.suffix in (
-                    ".md",
-                    ".mdx",
-                    ".rst",
-                ):  # no reader for .rst yet: its headings are Markdown's too
-                    path = source.relative_to(queries.with_name(name))
-                    target = Path(folder, path).with_suffix(".md" if source.suffix == ".rst" else source.suffix)
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(source.read_bytes())
-                    bench.names[name][target.relative_to(folder).as_posix()] = path.as_posix()
-            await bench.add(name, Path(folder))
-        questions[name] = lines(queries)
-    await bench.load(list(questions))
-    sites = [path.name.removesuffix(".queries.jsonl") for path in data.glob("docs/*.queries.jsonl")]
-    strangers = lines(data / "offtopic" / "queries.jsonl")
-    chosen = random.Random(7)
-    asked: list[Asked] = []
-    for name, rows in questions.items():
-        for row in chosen.sample(rows, min(len(rows), 1600)):
-            group = group_of(name, row)
-            if row.get("unanswerable"):
-                asked.append(await bench.ask(name, row, group=group, kind="adversarial"))
-                continue
-            asked.append(await bench.ask(name, row, group=group, kind="covered"))
-            if name != "chunking":
-                asked.append(await bench.ask(name, row, group=group, kind="taken away", without=row["relevant"]))
-        for row in strangers:
-            asked.append(await bench.ask(name, row, group=f"{name}:{row['id']}", kind="off topic"))
-        for other, foreign in questions.items():
-            if name in sites and other != name and not {name, other} <= ALIKE:
-                for row in chosen.sample(foreign, min(len(foreign), 50)):
-                    asked.append(await bench.ask(name, row, group=f"{name}:{other}", kind="other docs"))
-        print(f"{name}: asked, {len(asked)} so far")
-    await bench.index.close()
-    await library.close()
-    return asked
-
-
-def group_of(name: str, row: dict[str, Any]) -> str:
-    first = (row.get("relevant") or [row.get("near", row["id"])])[0]
-    return f"{name}:{str(first).rsplit(':', 1)[0] if name == 'squad2' else first}"
-
-
-def fit_extract(asked: Sequence[Asked], rounds: int = 400, decay: float = 2.0) -> Array:
-    """Conditional logit: raise the odds of the gold units of a question over its others."""
-    cases = [one for one in asked if one.kind == "covered" and one.gold.any()]
+def shares(cases: Sequence[Asked]) -> Array:
+    """What each question weighs: sets nearly alike whatever their size, claims and keywords less than questions."""
     sizes = Counter(one.corpus for one in cases)
-    # A corpus weighs by the root of its size: readers who paraphrase are few in the data, not in life.
-    share = np.array([1 / np.sqrt(sizes[one.corpus]) for one in cases])
-    share /= share.sum()
-    weights = np.zeros(len(extract_model.FEATURES))
-    moment = np.zeros_like(weights)
-    spread = np.zeros_like(weights)
-    for step in range(1, rounds + 1):
-        gradient = -decay * weights / len(cases)
-        for one, part in zip(cases, share, strict=True):
-            scores = np.exp(one.units @ weights - (one.units @ weights).max())
-            inside = scores * one.gold
-            gradient += ((inside / inside.sum() - scores / scores.sum()) @ one.units) * part
-        moment = 0.9 * moment + 0.1 * gradient
-        spread = 0.99 * spread + 0.01 * gradient**2
-        weights += 0.1 * (moment / (1 - 0.9**step)) / (np.sqrt(spread / (1 - 0.99**step)) + 1e-9)
+    share = np.array([sizes[one.corpus] ** -0.7 * (1.0 if asks(one.one) else 0.4) for one in cases])
+    return np.asarray(share / share.sum(), dtype=np.float64)
+
+
+def conditional_logit(rows: Sequence[Array], wanted: Sequence[NDArray[Any]], share: Array, decay: float) -> Array:
+    """Raise the odds of the wanted rows of each case over its others; Adam, on features of unit spread."""
+    longest = max(map(len, rows))
+    inputs = np.zeros((len(rows), longest, rows[0].shape[1]))
+    mask = np.zeros((len(rows), longest), dtype=bool)
+    right = np.zeros((len(rows), longest))
+    for place, (one, gold) in enumerate(zip(rows, wanted, strict=True)):
+        inputs[place, : len(one)] = one
+        mask[place, : len(one)] = True
+        right[place, : len(one)] = gold
+    spread = inputs[mask].std(axis=0) + 1e-6
+    inputs /= spread
+    weights = np.zeros(inputs.shape[2])
+    first, second = np.zeros_like(weights), np.zeros_like(weights)
+    for step in range(1, 301):
+        scores = np.where(mask, inputs @ weights, -np.inf)
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        inside = odds * right
+        pull = inside / inside.sum(axis=1, keepdims=True) - odds / odds.sum(axis=1, keepdims=True)
+        gradient = np.einsum("ij,ijk->k", pull * share[:, None], inputs) - decay / len(rows) * weights
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.99 * second + 0.01 * gradient**2
+        weights += 0.05 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-9)
+    return np.asarray(weights / spread, dtype=np.float64)
+
+
+def fit_rerank(asked: Sequence[Asked]) -> Array:
+    """Relevant passages over the others; twice more on those that then come first, which are the hard ones."""
+    cases = [one for one in asked if one.kind == "covered" and one.relevant.any() and not one.relevant.all()]
+    weights = conditional_logit([one.rows for one in cases], [one.relevant for one in cases], shares(cases), 3.0)
+    for _ in range(2):
+        first = [np.argsort(-(one.rows @ weights), kind="stable")[:HARD] for one in cases]
+        hard = [(one, keep) for one, keep in zip(cases, first, strict=True) if one.relevant[keep].any()]
+        weights = conditional_logit(
+            [one.rows[keep] for one, keep in hard],
+            [one.relevant[keep] for one, keep in hard],
+            shares([one for one, _ in hard]),
+            3.0,
+        )
     return weights
 
 
-def contained(asked: Sequence[Asked], weights: Array, most: int) -> float:
-    """Share of covered questions whose `most` best units hold the gold answer."""
-    cases = [one for one in asked if one.kind == "covered" and one.corpus == "squad2"]
-    return float(np.mean([one.gold[np.argsort(-(one.units @ weights), kind="stable")[:most]].any() for one in cases]))
+def ranked(one: Asked, weights: Array) -> list[int]:
+    return np.argsort(-(one.rows @ weights), kind="stable").tolist()  # type: ignore[no-any-return]
 
 
-def confidence_inputs(asked: Sequence[Asked], extract: Array) -> tuple[Array, Array, Array]:
-    """Features, labels and weights: each corpus weighs the same, and covered as much as not covered."""
-    extract_model._WEIGHTS[:] = extract
-    inputs = np.array([confidence_model.features(*one.inputs) for one in asked])
-    labels = np.array([float(one.kind == "covered" and one.found) for one in asked])
-    sizes = Counter((one.corpus, one.kind) for one in asked)
-    weight = np.array([FITTED_ON.get(one.kind, 0.0) / sizes[one.corpus, one.kind] for one in asked])
-    return inputs, labels, weight / weight.mean()
+def units(one: Asked, rerank: Array) -> tuple[list[Candidate], Array]:
+    """The units of the first passages as the flow would see them, and which hold the answer."""
+    found: list[Candidate] = []
+    gold = []
+    for rank, place in enumerate(ranked(one, rerank)[:TOP]):
+        some, right = one.units(place)
+        for unit in some:
+            features = unit.features.copy()
+            features[_RANK] = 1 / (1 + rank)
+            found.append(replace(unit, passage=rank, features=features))
+        gold.append(right)
+    return found, np.concatenate(gold).astype(float) if gold else np.zeros(0)
 
 
-def fit_confidence(inputs: Array, labels: Array, weight: Array, decay: float = 1.0) -> Array:
-    """Logistic regression by Newton's method."""
+def fit_extract(asked: Sequence[Asked], rerank: Array) -> Array:
+    cases, rows, golds = [], [], []
+    for one in asked:
+        if one.kind != "covered" or not (one.row.answers or one.row.spans or one.row.keywords_in_file):
+            continue
+        found, gold = units(one, rerank)
+        if gold.any() and not gold.all():
+            cases.append(one)
+            rows.append(np.array([unit.features for unit in found]))
+            golds.append(gold)
+    return conditional_logit(rows, golds, shares(cases), 4.0)
+
+
+def doubts(one: Asked, rerank: Array) -> Array:
+    """What the confidence reads of a question; `extract` must be installed."""
+    order = ranked(one, rerank)[:TOP]
+    found = replace(one.found, passages=tuple(one.found.passages[place] for place in order))
+    return confidence_model.features(one.question, found, units(one, rerank)[0])
+
+
+def right(one: Asked, rerank: Array) -> float:
+    return float(one.kind == "covered" and one.relevant[ranked(one, rerank)[:TOP]].any())
+
+
+def fit_confidence(cases: Sequence[Asked], inputs: Array, labels: Array, decay: float = 1.0) -> Array:
+    """Logistic regression by Newton's method; each corpus alike, and covered as much as not covered."""
+    sizes = Counter((one.corpus, one.kind) for one in cases)
+    share = np.array([FITTED_ON.get(one.kind, 0.0) / sizes[one.corpus, one.kind] for one in cases])
+    share /= share.mean()
     weights = np.zeros(inputs.shape[1])
     for _ in range(50):
         odds = sigmoid(inputs @ weights)
-        gradient = inputs.T @ (weight * (labels - odds)) - decay * weights
-        curvature = (inputs * (weight * odds * (1 - odds))[:, None]).T @ inputs + decay * np.eye(len(weights))
+        gradient = inputs.T @ (share * (labels - odds)) - decay * weights
+        curvature = (inputs * (share * odds * (1 - odds))[:, None]).T @ inputs + decay * np.eye(len(weights))
         weights += np.linalg.solve(curvature, gradient)
     return weights
 
 
-def unseen_confidence(asked: Sequence[Asked], extract: Array) -> Array:
-    """Each question's confidence by weights that saw nothing of its corpus."""
-    inputs, labels, weight = confidence_inputs(asked, extract)
-    corpora = np.array([one.corpus for one in asked])
-    odds = np.zeros(len(asked))
-    for corpus in set(corpora.tolist()):
-        rest = corpora != corpus
-        weights = fit_confidence(inputs[rest], labels[rest], weight[rest])
-        odds[~rest] = sigmoid(inputs[~rest] @ weights)
-    return odds
-
-
-def bands(asked: Sequence[Asked], odds: Array) -> dict[str, float]:
+def bands(cases: Sequence[Asked], odds: Array) -> dict[str, float]:
     """Refuse where a wrong refusal and a wrong answer weigh the same on the docs sites; doubt below the
     confidence that 95 % of questions about other documents stay under."""
-    rows: dict[tuple[str, str], Array] = {}
-    for key in {(one.corpus, one.kind) for one in asked if one.corpus not in PASSAGES}:
-        rows[key] = np.array([value for one, value in zip(asked, odds, strict=True) if (one.corpus, one.kind) == key])
+    rows: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for one, value in zip(cases, odds, strict=True):
+        if one.site:
+            rows[one.corpus, one.kind].append(value)
+
+    def mean_share(limit: float, wanted: Callable[[str], bool]) -> float:
+        return float(np.mean([np.mean(np.array(row) >= limit) for (_, kind), row in rows.items() if wanted(kind)]))
 
     def balance(limit: float) -> float:
-        covered = [np.mean(values >= limit) for (_, kind), values in rows.items() if kind == "covered"]
-        foreign = [
-            np.mean(values >= limit) for (_, kind), values in rows.items() if kind not in ("covered", "taken away")
-        ]
-        return float(np.mean(covered) - np.mean(foreign))
+        covered = mean_share(limit, lambda kind: kind == "covered")
+        return covered - mean_share(limit, lambda kind: kind in ("off topic", "other docs"))
 
-    others = np.concatenate([values for (_, kind), values in rows.items() if kind == "other docs"])
-    refuse = max(np.linspace(0.05, 0.6, 56), key=balance)
-    return {"refuse": round(float(refuse), 3), "weak": round(float(max(refuse, np.quantile(others, 0.95))), 3)}
+    others = [value for (_, kind), row in rows.items() if kind == "other docs" for value in row]
+    refuse = max(np.linspace(0.05, 0.6, 56).tolist(), key=balance)
+    return {"refuse": round(refuse, 3), "weak": round(max(refuse, float(np.quantile(others, 0.95))), 3)}
 
 
-def report(asked: Sequence[Asked], odds: Array, limits: dict[str, float]) -> None:
-    rows: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for one, value in zip(asked, odds, strict=True):
-        rows[one.corpus, one.kind].append(value)
-    print(f"{'corpus':20} {'questions':12} {'number':>6} {'answered':>9} {'surely':>7}")
-    for (corpus, kind), values in sorted(rows.items()):
-        answered, surely = (np.mean(np.array(values) >= limits[band]) for band in ("refuse", "weak"))
-        print(f"{corpus:20} {kind:12} {len(values):6} {answered:9.3f} {surely:7.3f}")
-    _, labels, weight = confidence_inputs(asked, extract_model._WEIGHTS.copy())
-    tenth = np.clip((odds * 10).astype(int), 0, 9)
-    gaps = [
-        abs(np.average(odds[tenth == b] - labels[tenth == b], weights=weight[tenth == b])) * weight[tenth == b].sum()
-        for b in set(tenth[weight > 0].tolist())
-    ]
-    print(f"calibration error {sum(gaps) / weight.sum():.3f}")
+def fit(asked: Sequence[Asked]) -> Weights:
+    rerank = fit_rerank(asked)
+    extract = fit_extract(asked, rerank)
+    install({"extract": extract})
+    cases = [one for one in asked if one.kind in FITTED_ON and not foreign(one)]
+    inputs = np.array([doubts(one, rerank) for one in cases])
+    labels = np.array([right(one, rerank) for one in cases])
+    confidence = fit_confidence(cases, inputs, labels)
+    return Weights(rerank, extract, confidence, bands(cases, sigmoid(inputs @ confidence)))
 
 
-def sigmoid(values: Array) -> Array:
+def foreign(one: Asked) -> bool:
+    return one.row.lang not in ("", "en")
+
+
+def report(asked: Sequence[Asked], folds: Sequence[Weights]) -> None:
+    """Every number by weights that did not see the question's group."""
+    unseen = [folds[fold_of(one.group)] for one in asked]
+    scores: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    held: dict[str, list[list[bool]]] = defaultdict(list)
+    answered: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    calibrated = []
+    for fold in range(len(folds)):
+        install({"extract": folds[fold].extract})
+        for one, weights in zip(asked, unseen, strict=True):
+            if fold_of(one.group) != fold:
+                continue
+            name = f"{one.corpus} {one.row.lang}".strip()
+            order = ranked(one, weights.rerank)
+            if one.kind == "covered":
+                files = list(dict.fromkeys(one.one.named(one.found.passages[at].chunk.source) for at in order))[:10]
+                wanted = {path.split("#page=")[0] for path in one.row.relevant}
+                hits = [path in wanted for path in files]
+                ideal = sum(1 / np.log2(2 + at) for at in range(min(10, len(wanted))))
+                gain = sum(hit / np.log2(2 + at) for at, hit in enumerate(hits)) / ideal
+                scores[name].append((float(hits[:1] == [True]), float(any(hits[:5])), float(gain)))
+                if one.row.answers and not one.site:
+                    found, gold = units(one, weights.rerank)
+                    best = np.argsort([-unit.log_odds for unit in found], kind="stable")
+                    held[name].append([bool(gold[best[:most]].any()) for most in (1, 2, 3)])
+            if not foreign(one):
+                odds = float(sigmoid(doubts(one, weights.rerank) @ weights.confidence))
+                surely = float(odds >= weights.bands["weak"])
+                answered[one.corpus, one.kind].append((float(odds >= weights.bands["refuse"]), surely))
+                if one.kind in FITTED_ON:
+                    calibrated.append((one, odds, right(one, weights.rerank)))
+    print(f"\n{'set':28} {'number':>6}  hit@1 hit@5 nDCG@10")
+    for name, rows in sorted(scores.items()):
+        print(f"{name:28} {len(rows):6}  " + " ".join(f"{value:.3f}" for value in np.mean(rows, axis=0)))
+    print("\ngold answer in the best 1, 2, 3 units")
+    for name, rows_held in sorted(held.items()):
+        print(f"{name:28} {len(rows_held):6}  " + " ".join(f"{value:.3f}" for value in np.mean(rows_held, axis=0)))
+    print(f"\n{'corpus':20} {'questions':12} {'number':>6} {'answered':>9} {'surely':>7}")
+    for (corpus, kind), shown in sorted(answered.items()):
+        sure = np.mean(shown, axis=0)
+        print(f"{corpus:20} {kind:12} {len(shown):6} {sure[0]:9.3f} {sure[1]:7.3f}")
+    sizes = Counter((one.corpus, one.kind) for one, _, _ in calibrated)
+    share = np.array([FITTED_ON[one.kind] / sizes[one.corpus, one.kind] for one, _, _ in calibrated])
+    odds_, labels = np.array([row[1:] for row in calibrated]).T
+    tenth = np.clip((odds_ * 10).astype(int), 0, 9)
+    gaps = [abs(((odds_ - labels) * share)[tenth == part].sum()) for part in range(10)]
+    print(f"calibration error {sum(gaps) / share.sum():.3f}")
+
+
+def sigmoid(values: Any) -> Any:
     return 1 / (1 + np.exp(-values))
 
 
@@ -330,24 +254,19 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     asked = asyncio.run(gather(options.data, options.home))
-    halves = ([one for one in asked if half(one.group) == 0], [one for one in asked if half(one.group) == 1])
-    for train, test in (halves, halves[::-1]):
-        extract = fit_extract(train)
-        shares = [round(contained(test, extract, most), 3) for most in (1, 2, 3)]
-        print("squad2, unseen articles: gold answer in the best 1, 2, 3 units:", shares)
-    extract = fit_extract(asked)
-    odds = unseen_confidence(asked, extract)
-    limits = bands(asked, odds)
-    report(asked, odds, limits)
-    weights = fit_confidence(*confidence_inputs(asked, extract))
-    fitted = {
-        "extract": dict(zip(extract_model.FEATURES, extract.round(3).tolist(), strict=True)),
-        "confidence": dict(zip(confidence_model.FEATURES, weights.round(3).tolist(), strict=True)),
-        "bands": limits,
-    }
-    print(json.dumps(fitted, indent=1))
+    folds = [fit([one for one in asked if fold_of(one.group) != fold]) for fold in range(FOLDS)]
+    report(asked, folds)
+    whole = fit(asked)
+    print(json.dumps(whole.as_json(), indent=1))
     if options.write:
-        WEIGHTS.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
+        WEIGHTS.write_text(json.dumps(whole.as_json(), indent=1) + "\n", encoding="utf-8")
+        saw = {"groups": _digests(asked), "folds": [fold.as_json() for fold in folds]}
+        FOLDS_FILE.write_text(json.dumps(saw) + "\n", encoding="utf-8")
+
+
+def _digests(asked: Sequence[Asked]) -> list[str]:
+    """The groups that were fitted on, shortened: a question of another group is judged by the package's weights."""
+    return sorted({hashlib.sha256(one.group.encode()).hexdigest()[:12] for one in asked if one.kind == "covered"})
 
 
 if __name__ == "__main__":

@@ -20,11 +20,13 @@ from typing import Any
 
 from afternoon import Afternoon, Piece
 from answers import Refusals, answer_table, has_short_answers, refusals
+from asking import group_of
 from citewell import wiring
 from citewell.answer.flow import Engines
 from citewell.answer.retrieve import Retrieved, retrieve
 from citewell.errors import CitewellError
 from citewell.models import Passage
+from folds import Unseen
 from sets import PROJECT, Question, Set, Source, find_sets, off_topic, read_set, settings_for, take_in
 from tables import OURS, Found, Table, file_table, joined, page_table, section, section_table, span_table
 
@@ -52,9 +54,10 @@ class Report:
         }
 
 
-async def ours(question: str, *, engines: Engines) -> Retrieved:
-    """THE one call of the product's own path."""
-    asked = " ".join(question.split())
+async def ours(question: Question, one: Set, *, engines: Engines, unseen: Unseen) -> Retrieved:
+    """THE one call of the product's own path, with weights that were fitted without this question."""
+    unseen.use_for(group_of(one, question))
+    asked = " ".join(question.text.split())
     return await retrieve(
         asked,
         project=PROJECT.id,
@@ -83,8 +86,12 @@ def found_by_others(piece: Piece) -> Found:
     return Found(text.file, text.page, sections, piece.start, piece.end)
 
 
-async def measure(source: Source, home: Path, strangers: Sequence[Question]) -> Report:
+async def measure(source: Source, home: Path, strangers: Sequence[Question], unseen: Unseen) -> Report:
     one = read_set(source, home)
+    seen = sum(unseen.knows(group_of(one, question)) for question in one.covered)
+    say(
+        f"{source.label}: {seen} of {len(one.covered)} questions were fitted on; weights fitted without each judge them"
+    )
     done = await take_in(one)
     say(f"{source.label}: {done.files_processed} files, {done.chunks_embedded} chunks embedded in {done.seconds:.0f} s")
     for error in done.errors:
@@ -92,21 +99,21 @@ async def measure(source: Source, home: Path, strangers: Sequence[Question]) -> 
     if missing := one.missing():
         say(f"{source.label}: {len(missing)} relevant texts are not there ({missing[0]} …); they count as missed")
     async with wiring.reading(settings_for(one.home)) as reading:
-        tables = await _tables(one, engines=reading.engines) if one.covered else []
+        tables = await _tables(one, engines=reading.engines, unseen=unseen) if one.covered else []
         declined = None
         if source.kind != "retrieval" and (one.questions or strangers):
-            declined = await refusals(source.label, one, strangers, engines=reading.engines)
+            declined = await refusals(source.label, one, strangers, engines=reading.engines, unseen=unseen)
     return Report(source, tables, declined)
 
 
-async def _tables(one: Set, *, engines: Engines) -> list[Table]:
+async def _tables(one: Set, *, engines: Engines, unseen: Unseen) -> list[Table]:
     label, questions = one.source.label, one.covered
     began = perf_counter()
     afternoon = Afternoon(one, embedder=engines.embedder)
     pieces = await afternoon.ranked([(question.text, question.lang) for question in questions])
     say(f"{label}: {len(afternoon.pieces)} pieces in an afternoon of {perf_counter() - began:.0f} s")
     began = perf_counter()
-    found = [await ours(question.text, engines=engines) for question in questions]
+    found = [await ours(question, one, engines=engines, unseen=unseen) for question in questions]
     say(f"{label}: {len(questions)} questions asked in {perf_counter() - began:.0f} s")
     rankings = {
         OURS: [[found_by_us(passage, one) for passage in each.passages] for each in found],
@@ -127,7 +134,7 @@ async def _tables(one: Set, *, engines: Engines) -> list[Table]:
         if short:
             first = [found[place] for place in kept]
             said = [pieces["BM25"][place] for place in kept]
-            tables.append(answer_table(title, some, first, afternoon=afternoon, pieces=said))
+            tables.append(answer_table(title, one, some, first, afternoon=afternoon, pieces=said, unseen=unseen))
     return tables
 
 
@@ -144,9 +151,10 @@ async def run(data: Path, home: Path, only: Sequence[str]) -> dict[str, Any]:
     for line in skipped:
         say(f"skipped {line}")
     strangers = off_topic(data)
+    unseen = Unseen.read()
     reports = []
     for source in chosen(sources, only):
-        report = await measure(source, home, strangers)
+        report = await measure(source, home, strangers, unseen)
         reports.append(report)
         print(f"{report.shown()}\n", flush=True)
     result: dict[str, Any] = {"sets": [report.as_json() for report in reports]}

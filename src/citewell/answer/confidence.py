@@ -23,7 +23,7 @@ FEATURES = (
 _WEIGHTS = fitted("confidence", FEATURES)
 _PASSAGE = UNIT_FEATURES.index("covered_by_passage")
 
-REFUSE, WEAK = fitted("bands", ("refuse", "weak"))
+BANDS = dict(zip(("refuse", "weak"), fitted("bands", ("refuse", "weak")).tolist(), strict=True))
 """Below the first nothing is answered, below the second an answer is doubtful; for the local embedding model."""
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from citewell.answer.units import Unit, announced, quote, units
 from citewell.answer.weights import fitted
 from citewell.models import Passage
-from citewell.terms import stems, subject, words
+from citewell.terms import language, stems, subject, words
 
 _MOST_QUOTES = 6
 _MOST_CHARACTERS = 800
@@ -110,10 +110,11 @@ def candidates(question: str, passages: Sequence[Passage], weights: Mapping[str,
     found: list[Candidate] = []
     for rank, passage in enumerate(passages):
         text = passage.chunk.text
-        # Code speaks of many things it does not explain; it answers only who asks for it.
-        parts = [unit for unit in units(text) if wants_code or unit.kind != "code"]
-        spoken = [frozenset(stems(quote(text, unit))) for unit in parts]
-        label = frozenset(stems(passage.chunk.label))
+        # Code speaks of many things it does not explain; it answers who asks for it. A diagram's source answers nobody.
+        parts = [unit for unit in units(text) if unit.kind != "code" or (wants_code and not _is_diagram(text, unit))]
+        tongue = language(text)
+        spoken = [frozenset(stems(quote(text, unit), tongue)) for unit in parts]
+        label = frozenset(stems(passage.chunk.label, tongue))
         whole = asked.coverage(frozenset().union(*spoken, label))
         for place, unit in enumerate(parts):
             nearby = frozenset().union(*spoken[max(0, place - 1) : place + 2])
@@ -184,6 +185,10 @@ def _merged(chosen: Sequence[tuple[int, Unit]], passages: Sequence[Passage]) -> 
             quotes.append(Quote(passage, unit.start, quote(text, unit)))
         header = under
     return quotes
+
+
+def _is_diagram(text: str, unit: Unit) -> bool:
+    return text[unit.start : unit.end].lstrip("`~ >").startswith(("mermaid", "plantuml", "dot\n"))
 
 
 def _nearest_window(passage: Passage, unit: Unit) -> float:

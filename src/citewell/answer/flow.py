@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from citewell.answer.confidence import REFUSE, confidence, features
+from citewell.answer.confidence import BANDS, confidence, features
 from citewell.answer.decline import decline
 from citewell.answer.extract import Quote, candidates, choose
 from citewell.answer.retrieve import Retrieved, retrieve
@@ -87,7 +87,7 @@ def _quotes(asked: Understood, found: Retrieved) -> tuple[list[Quote], float]:
     units = candidates(asked.question, found.passages, found.weights)
     certainty = confidence(features(asked.question, found, units))
     fresh = [one for one in units if not asked.was_said(quote(found.passages[one.passage].chunk.text, one.unit))]
-    return (choose(asked.question, fresh, found.passages) if certainty >= REFUSE else []), certainty
+    return (choose(asked.question, fresh, found.passages) if certainty >= BANDS["refuse"] else []), certainty
 
 
 def _segments(quotes: Sequence[Quote], passages: Sequence[Passage]) -> tuple[Segment, ...]:
