@@ -31,8 +31,8 @@ _K1, _B, _RRF_K = 1.5, 0.75, 60
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _STOP = frozenset(
-    """a an and are as at be but by for from has have if in into is it its no not of on or such that the their then
-    there these they this to was were will with""".split()  # noqa: SIM905 (a list of words reads best as words)
+    """a an and are as at be but by for if in into is it no not of on or such that the their then there these they this
+    to was will with""".split()  # noqa: SIM905 (a list of words reads best as words)
 )
 _STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "es": "spanish",

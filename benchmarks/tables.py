@@ -36,7 +36,7 @@ class Table:
     title: str
     ids: tuple[str, ...]
     scores: Mapping[str, Mapping[str, Array]]
-    rival: str = ""
+    rival: str
 
     def differences(self) -> dict[str, dict[str, Estimate]]:
         """Ours minus the rival, and minus the best of all others in each measure, question by question."""
@@ -45,11 +45,11 @@ class Table:
             return {}
         mine = self.scores[OURS]
         best = {name: max(others, key=lambda one: float(self.scores[one][name].mean())) for name in mine}
-        found = {f"{OURS} − best": {name: estimate(mine[name] - self.scores[best[name]][name]) for name in mine}}
-        if self.rival in self.scores:
-            theirs = self.scores[self.rival]
-            found = {f"{OURS} − {self.rival}": {name: estimate(mine[name] - theirs[name]) for name in mine}, **found}
-        return found
+        rivals = {self.rival: dict.fromkeys(mine, self.rival)} | ({"best": best} if len(others) > 1 else {})
+        return {
+            f"{OURS} − {rival}": {name: estimate(mine[name] - self.scores[theirs[name]][name]) for name in mine}
+            for rival, theirs in rivals.items()
+        }
 
     def shown(self) -> str:
         measures = list(next(iter(self.scores.values())))
@@ -83,7 +83,7 @@ class Table:
 
 
 def _line(name: str, cells: Sequence[str]) -> str:
-    return f"  {name:13}" + "".join(f"{cell:26}" for cell in cells).rstrip()
+    return f"  {name:20}" + "".join(f"{cell:26}" for cell in cells).rstrip()
 
 
 def joined(title: str, tables: Sequence[Table]) -> Table:
