@@ -13,7 +13,7 @@ import asyncio
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ WEIGHTS = Path(extract_model.__file__).with_name("weights.json")
 TOP = 5
 HARD = 12  # the passages a reader might see first; what is far below needs no telling apart
 FITTED_ON = {"covered": 2.0, "off topic": 1.0, "other docs": 1.0}
-_RANK = extract_model.FEATURES.index("best_rank")
+_RELEVANCE = extract_model.FEATURES.index("relevance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +111,22 @@ def units(one: Asked, rerank: Array) -> tuple[list[Candidate], Array]:
     """The units of the first passages as the flow would see them, and which hold the answer."""
     found: list[Candidate] = []
     gold = []
+    relevance = one.rows @ rerank
     for rank, place in enumerate(ranked(one, rerank)[:TOP]):
         some, right = one.units(place)
         for unit in some:
             features = unit.features.copy()
-            features[_RANK] = 1 / (1 + rank)
+            features[_RELEVANCE] = relevance[place] - relevance.max()
             found.append(replace(unit, passage=rank, features=features))
         gold.append(right)
+    extract_model.mark_most_covered(found)
     return found, np.concatenate(gold).astype(float) if gold else np.zeros(0)
 
 
 def fit_extract(asked: Sequence[Asked], rerank: Array) -> Array:
     cases, rows, golds = [], [], []
     for one in asked:
-        if one.kind != "covered" or not (one.row.answers or one.row.spans or one.row.keywords_in_file):
+        if one.kind != "covered" or foreign(one) or not (one.row.answers or one.row.spans or one.row.keywords_in_file):
             continue
         found, gold = units(one, rerank)
         if gold.any() and not gold.all():
@@ -160,23 +162,14 @@ def fit_confidence(cases: Sequence[Asked], inputs: Array, labels: Array, decay: 
 
 
 def bands(cases: Sequence[Asked], odds: Array) -> dict[str, float]:
-    """Refuse where a wrong refusal and a wrong answer weigh the same on the docs sites; doubt below the
-    confidence that 95 % of questions about other documents stay under."""
-    rows: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for one, value in zip(cases, odds, strict=True):
-        if one.site:
-            rows[one.corpus, one.kind].append(value)
+    """Refuse below the confidence that 98 % of off-topic questions on docs sites stay under; doubt below the one that
+    95 % of questions about other documents do."""
 
-    def mean_share(limit: float, wanted: Callable[[str], bool]) -> float:
-        return float(np.mean([np.mean(np.array(row) >= limit) for (_, kind), row in rows.items() if wanted(kind)]))
+    def quantile(kind: str, share: float) -> float:
+        values = [value for one, value in zip(cases, odds, strict=True) if one.site and one.kind == kind]
+        return round(float(np.quantile(values, share)), 3)
 
-    def balance(limit: float) -> float:
-        covered = mean_share(limit, lambda kind: kind == "covered")
-        return covered - mean_share(limit, lambda kind: kind in ("off topic", "other docs"))
-
-    others = [value for (_, kind), row in rows.items() if kind == "other docs" for value in row]
-    refuse = max(np.linspace(0.05, 0.6, 56).tolist(), key=balance)
-    return {"refuse": round(refuse, 3), "weak": round(max(refuse, float(np.quantile(others, 0.95))), 3)}
+    return {"refuse": quantile("off topic", 0.98), "weak": quantile("other docs", 0.95)}
 
 
 def fit(asked: Sequence[Asked]) -> Weights:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from citewell.answer.extract import FEATURES as UNIT_FEATURES
 from citewell.answer.extract import Candidate
 from citewell.answer.retrieve import Retrieved
 from citewell.answer.weights import fitted
@@ -21,7 +20,6 @@ FEATURES = (
 )  # fmt: skip
 
 _WEIGHTS = fitted("confidence", FEATURES)
-_PASSAGE = UNIT_FEATURES.index("covered_by_passage")
 
 BANDS = dict(zip(("refuse", "weak"), fitted("bands", ("refuse", "weak")).tolist(), strict=True))
 """Below the first nothing is answered, below the second an answer is doubtful; for the local embedding model."""
@@ -31,13 +29,16 @@ def features(question: str, found: Retrieved, units: Sequence[Candidate]) -> NDA
     """What tells an answered question from one that only sounds like it."""
     scores = sorted((passage.score for passage in found.passages), reverse=True) or [0.0]
     names = specific(question)
-    said = frozenset().union(*(one.words for one in units), *(stems(one.chunk.label) for one in found.passages))
+    spoken = [frozenset(stems(passage.chunk.label)) for passage in found.passages]
+    for one in units:
+        spoken[one.passage] |= one.words
+    said = frozenset().union(*spoken)
     values = {
         "bias": 1.0,
         "similarity": scores[0],
         "similarity_of_three": float(np.mean(scores[:3])),
         "above_background": scores[0] - found.background,
-        "passage_coverage": max((float(one.features[_PASSAGE]) for one in units), default=0.0),
+        "passage_coverage": max((_share(found, words) for words in spoken), default=0.0),
         "unknown": _share(found, found.unknown - names),
         "unknown_specific": _share(found, found.unknown & names),
         "specific_missing": _share(found, names - said - found.unknown),
@@ -51,4 +52,4 @@ def confidence(values: NDArray[np.float64]) -> float:
 
 def _share(found: Retrieved, spoken: frozenset[str]) -> float:
     """How much of the question these stems are."""
-    return sum(found.weights[stem] for stem in spoken if stem in found.weights)
+    return sum(weight for stem, weight in found.weights.items() if stem in spoken)

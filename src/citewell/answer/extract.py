@@ -8,29 +8,38 @@ Nothing here can say a word that is not in the text.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from citewell.answer import rerank
 from citewell.answer.units import Unit, announced, quote, units
 from citewell.answer.weights import fitted
 from citewell.models import Passage
-from citewell.terms import language, stems, subject, words
+from citewell.terms import language, stems, words
 
 _MOST_QUOTES = 6
 _MOST_CHARACTERS = 800
 _WORTH_QUOTING = -3.0  # log-odds below the best unit
 
 # What kind of answer is wanted, and what looks like one.
-_QUANTITY = re.compile(
-    r"""\bhow\ (?:many|much|long|far|fast|often|heavy|large|big|old|high|tall|deep|hot|wide|late|early|strong)\b
-      | \b(?:what|which)\ (?:\w+\ )?(?:number|percentage|value|version|year|date|size|distance|rate|speed|force|age
-                                   |temperature|price|cost|limit|range)\b
-      | \bwhen\b | \b(?:minimum|maximum)\ number\b""",
+_WHEN = re.compile(
+    r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|time)\b|\bhow (?:old|long ago)\b", re.IGNORECASE
+)
+_TIME = re.compile(
+    r"""\b(?:1\d{3}|20\d{2})s?\b | \bcentury\b
+      | \b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b""",
+    re.VERBOSE,
+)
+_WHO = re.compile(
+    r"""\b(?:who|whom|whose)\b
+      | \b(?:what|which)\ (?:\w+\ )?(?:person|man|woman|king|queen|president|scientist|author|company|team|group)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_WHO = re.compile(r"\b(?:who|whom|whose|which (?:person|team|company|country|city))\b", re.IGNORECASE)
+_WHERE = re.compile(
+    r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|country|place|location|region|state|river|building|continent)\b",
+    re.IGNORECASE,
+)
 _WHY = re.compile(r"\bwhy\b|\breason\b|\bcauses?\b", re.IGNORECASE)
 _BECAUSE = re.compile(
     r"\b(?:because|since|due to|so that|therefore|thus|reason|causes?|caused|leads? to|otherwise|in order to)\b",
@@ -63,18 +72,17 @@ _ASKS_FOR_CODE = re.compile(
     r"|in (?:python|bash|yaml|c\+\+|javascript|rust))\b",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]+")
-_DIGIT = re.compile(r"\d")
+_NAME = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][\w’'-]+")
 
 FEATURES = (
-    "covered", "covered_nearby", "covered_by_label", "covered_by_passage", "pairs", "best_rank", "similarity",
-    "window_similarity",
-    "quantity", "names_someone", "gives_reason", "instructs", "defines", "dangling", "asks", "very_short",
-    "length", "item", "row", "code", "math", "first", "adds_nothing",
+    "covered", "most_covered", "covered_nearby", "covered_by_label", "relevance", "window_similarity",
+    "says_when", "names_someone", "names_a_place", "gives_reason", "instructs", "defines",
+    "dangling", "asks", "very_short", "length", "item", "row", "code", "first", "adds_nothing",
 )  # fmt: skip
 
 
 _WEIGHTS = fitted("extract", FEATURES)
+_COVERED, _MOST_COVERED = FEATURES.index("covered"), FEATURES.index("most_covered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,7 @@ def candidates(question: str, passages: Sequence[Passage], weights: Mapping[str,
     """
     asked = _Asked(question, weights)
     wants_code = bool(_WANTS_CODE.search(question))
+    relevance = rerank.scores(question, passages, weights)
     found: list[Candidate] = []
     for rank, passage in enumerate(passages):
         text = passage.chunk.text
@@ -115,19 +124,24 @@ def candidates(question: str, passages: Sequence[Passage], weights: Mapping[str,
         tongue = language(text)
         spoken = [frozenset(stems(quote(text, unit), tongue)) for unit in parts]
         label = frozenset(stems(passage.chunk.label, tongue))
-        whole = asked.coverage(frozenset().union(*spoken, label))
         for place, unit in enumerate(parts):
             nearby = frozenset().union(*spoken[max(0, place - 1) : place + 2])
             features = asked.features(quote(text, unit), unit, spoken[place], nearby, label)
             features |= {
-                "covered_by_passage": whole,
-                "best_rank": 1 / (1 + rank),
-                "similarity": passage.score,
+                "relevance": relevance[rank] - max(relevance),
                 "window_similarity": _nearest_window(passage, unit),
                 "first": float(place == 0),
             }
             found.append(Candidate(rank, unit, np.array([features[name] for name in FEATURES]), spoken[place]))
+    mark_most_covered(found)
     return found
+
+
+def mark_most_covered(found: Sequence[Candidate]) -> None:
+    """Tell the units that speak most of the question from all others."""
+    most = max((one.features[_COVERED] for one in found), default=0.0)
+    for one in found:
+        one.features[_MOST_COVERED] = float(one.features[_COVERED] >= most - 1e-9)
 
 
 def choose(
@@ -202,10 +216,11 @@ class _Asked:
     def __init__(self, question: str, weights: Mapping[str, float]) -> None:
         self._weights = weights
         self._stems = frozenset(stems(question))
-        spoken = list(subject(question))
-        self._pairs = set(pairwise(spoken))
-        self._quantity = bool(_QUANTITY.search(question))
+        self._written = frozenset(words(question))
+        self._times = frozenset(_TIME.findall(question))
+        self._when = bool(_WHEN.search(question))
         self._who = bool(_WHO.search(question))
+        self._where = bool(_WHERE.search(question))
         self._why = bool(_WHY.search(question))
         self._how_to = bool(_HOW_TO.search(question))
         self._what_is = bool(_WHAT_IS.search(question))
@@ -221,11 +236,13 @@ class _Asked:
         new = len(spoken - self._stems)
         return {
             "covered": covered,
+            "most_covered": 0.0,  # known when all are
             "covered_nearby": self.coverage(nearby) - covered,
             "covered_by_label": self.coverage(label - spoken),
-            "pairs": self._pairs_in(text) if covered else 0.0,
-            "quantity": float(self._quantity and bool(_DIGIT.search(text))),
-            "names_someone": float(self._who and bool(_NAME.search(text))),
+            # What was asked for has to be news: a year or a name that the question itself says is no answer.
+            "says_when": float(self._when and bool(frozenset(_TIME.findall(text)) - self._times)),
+            "names_someone": float(self._who and self._names(text)),
+            "names_a_place": float(self._where and self._names(text)),
             "gives_reason": float(self._why and bool(_BECAUSE.search(text))),
             "instructs": float(self._how_to and bool(_IMPERATIVE.match(text))),
             "defines": float(self._what_is and bool(_DEFINES.search(text))),
@@ -236,13 +253,8 @@ class _Asked:
             "item": float(unit.kind == "item"),
             "row": float(unit.kind == "row"),
             "code": float(unit.kind == "code"),
-            "math": float(unit.kind == "math"),
             "adds_nothing": float(new < 2),
         }
 
-    def _pairs_in(self, text: str) -> float:
-        """How many of the question's neighbouring subject words are neighbours here too."""
-        if not self._pairs:
-            return 0.0
-        spoken = [one for one in stems(text) if one in self._weights]
-        return len(self._pairs & set(pairwise(spoken))) / len(self._pairs)
+    def _names(self, text: str) -> bool:
+        return any(name not in self._written for name in _NAME.findall(text))

@@ -35,11 +35,16 @@ class LocalReranker:
     model = "local"
 
     async def rerank(self, question: str, passages: Sequence[Passage], *, weights: Mapping[str, float]) -> list[float]:
-        scores: list[float] = (features(question, passages, weights) @ _WEIGHTS).tolist()
-        return scores
+        return scores(question, passages, weights)
 
     async def close(self) -> None:
         pass
+
+
+def scores(question: str, passages: Sequence[Passage], weights: Mapping[str, float]) -> list[float]:
+    """The log-odds of each passage, up to a constant."""
+    odds: list[float] = (features(question, passages, weights) @ _WEIGHTS).tolist()
+    return odds
 
 
 def features(question: str, passages: Sequence[Passage], weights: Mapping[str, float]) -> NDArray[np.float64]:
@@ -88,10 +93,10 @@ async def reorder(
 ) -> tuple[Passage, ...]:
     """The passages, best first; in the local order, with a line in the log, where the reranker fails."""
     try:
-        scores = await reranker.rerank(question, passages, weights=weights)
+        order = await reranker.rerank(question, passages, weights=weights)
     except (RerankerUnavailable, SettingsError) as error:
         level = logging.WARNING if isinstance(error, RerankerUnavailable) else logging.ERROR
         _log.log(level, "answering in the local order: %s", error, extra={"reranker": reranker.model})
-        scores = await LocalReranker().rerank(question, passages, weights=weights)
-    best_first = sorted(range(len(passages)), key=lambda place: -scores[place])
+        order = scores(question, passages, weights)
+    best_first = sorted(range(len(passages)), key=lambda place: -order[place])
     return tuple(passages[place] for place in best_first)
