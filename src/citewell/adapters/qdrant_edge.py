@@ -389,13 +389,12 @@ def _passages(hits: Sequence[Any], vector: Vector) -> tuple[Passage, ...]:
     """The hits as passages, with how close each window, and the mean of a chunk's windows, is to the question."""
     if not hits:
         return ()
-    by_hit: list[list[list[float]]] = [hit.vector[_DENSE] for hit in hits]
-    # The engine gives lists. Packed row by row they become an array in a third of numpy's own time, and nothing is
-    # lost: they were 32-bit floats.
-    packed = struct.Struct(f"{len(vector)}f").pack
-    rows = np.frombuffer(b"".join(packed(*row) for row in chain.from_iterable(by_hit)), np.float32)
-    vectors = rows.reshape(-1, len(vector))
-    ends = list(accumulate(map(len, by_hit), initial=0))
+    # The engine gives lists of floats. Packed row by row they become an array in a third of numpy's own time, and
+    # nothing is lost: they have 32 bits.
+    pack = struct.Struct(f"{len(vector)}f").pack
+    packed = [[pack(*row) for row in hit.vector[_DENSE]] for hit in hits]
+    ends = list(accumulate(map(len, packed), initial=0))
+    vectors = np.frombuffer(b"".join(chain.from_iterable(packed)), np.float32).reshape(-1, len(vector))
     cosines = np.clip(vectors @ vector, 0.0, 1.0).tolist()
     centres = np.add.reduceat(vectors, ends[:-1], axis=0)
     wholes = np.clip(centres @ vector / np.maximum(np.linalg.norm(centres, axis=1), 1e-6), 0.0, 1.0).tolist()
