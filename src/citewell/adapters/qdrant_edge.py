@@ -65,6 +65,7 @@ _RRF_K = 10  # over 60: the right file in the first five for 91.2 % instead of 8
 _FORMAT = 4  # of the payload; raised, the next ingest builds the index anew from the library
 _BM25_K, _BM25_B, _USUAL_LENGTH = 1.5, 0.75, 200
 _UPSERT = 256  # points per engine call
+_TOTALS = 1000  # counts kept of what filters allow
 # Points after which a shard under construction is closed and opened again: what it has written is then mapped anew
 # instead of staying resident. A small gain (docs/log.md): the engine's indexes under construction are the larger part.
 _REOPEN = 10_000
@@ -90,7 +91,7 @@ class QdrantEdgeIndex:
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, where: Where = EVERYWHERE
     ) -> tuple[int, list[int]]:
-        return await asyncio.to_thread(self._frequencies, _allowed(project, where), stems)
+        return await asyncio.to_thread(self._frequencies, project, stems, where)
 
     async def close(self) -> None:
         with self._using:
@@ -98,34 +99,33 @@ class QdrantEdgeIndex:
 
     def _search(self, request: QueryRequest, vector: Vector) -> tuple[Passage, ...]:
         with self._using:
-            hits = self.shard().query(request)
+            hits = self.opened().shard.query(request)
         hits = sorted(hits, key=lambda hit: (-hit.score, str(hit.id)))
         return _passages(hits, vector)
 
-    def _frequencies(self, allowed: list[FieldCondition], spoken: Sequence[str]) -> tuple[int, list[int]]:
+    def _frequencies(self, project: UUID, spoken: Sequence[str], where: Where) -> tuple[int, list[int]]:
+        allowed = _allowed(project, where)
         filters = [Filter(must=[*allowed, FieldCondition("words", match=MatchText(stem))]) for stem in spoken]
         with self._using:
-            shard = self.shard()
-            total, *counts = [
-                shard.count(CountRequest(exact=True, filter=one)) for one in (Filter(must=[*allowed]), *filters)
-            ]
-        return total, counts
+            opened = self.opened()
+            counts = [opened.shard.count(CountRequest(exact=True, filter=one)) for one in filters]
+            return opened.total(project, where), counts
 
-    def shard(self) -> EdgeShard:
-        """The published generation's shard, opened on first use and whenever another is published."""
+    def opened(self) -> "_Opened":
+        """The published generation, opened on first use and whenever another is published."""
         for _ in range(10):  # a generation can be swept between reading its name and opening it
             number = self._generations.published()
             if number is None:
                 raise EmptyKnowledgeBase("nothing has been ingested yet; run `citewell ingest PATH` first")
             if self._opened is not None and self._opened.number == number:
-                return self._opened.shard
+                return self._opened
             try:
                 opened = _Opened.open(self._generations, number, model=self._model)
             except FileNotFoundError:
                 continue
             self._close()
             self._opened = opened
-            return opened.shard
+            return opened
         raise StoreUnavailable("the index keeps changing under the reader; try again")
 
     def _close(self) -> None:
@@ -142,6 +142,7 @@ class _Opened:
         self.shard = shard
         self._lock = lock
         self._copy = copy
+        self._totals: dict[tuple[UUID, Where], int] = {}
 
     @classmethod
     def open(cls, generations: Generations, number: int, *, model: str) -> "_Opened":
@@ -167,6 +168,15 @@ class _Opened:
         if not folder.is_dir():
             raise FileNotFoundError(folder)
         return cls(number, EdgeShard.load(str(folder / "shard")), lock=lock, copy=copy)
+
+    def total(self, project: UUID, where: Where) -> int:
+        """How many chunks there are to search. Counted once: 27 ms for 90,000, and a generation never changes."""
+        if (project, where) not in self._totals:
+            if len(self._totals) >= _TOTALS:
+                self._totals.clear()
+            allowed = Filter(must=[*_allowed(project, where)])
+            self._totals[project, where] = self.shard.count(CountRequest(exact=True, filter=allowed))
+        return self._totals[project, where]
 
     def close(self) -> None:
         self.shard.close()
