@@ -6,11 +6,11 @@ put no spaces between words are read as pairs of neighbouring characters.
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
+from operator import itemgetter
 
 import Stemmer
 from sentencex import get_sentence_boundaries
@@ -48,6 +48,16 @@ def _function_words() -> dict[str, frozenset[str]]:
     return {name: frozenset(said.split()) for name, said in (line.split(":") for line in lines)}
 
 
+@cache
+def _languages() -> dict[str, list[str]]:
+    """The languages that each function word is one of."""
+    found: dict[str, list[str]] = {}
+    for name, said in _function_words().items():
+        for word in said:
+            found.setdefault(word, []).append(name)
+    return found
+
+
 @lru_cache(maxsize=4096)
 def language(text: str) -> str:
     """The language whose function words a text uses; English where nothing speaks against it.
@@ -57,8 +67,11 @@ def language(text: str) -> str:
     spoken = [word.casefold() for word in _WORD.findall(text[:4000])[:_LOOKED_AT]]
     if len(_VIETNAMESE.findall(text[:4000])) > max(1, len(spoken) // 5):
         return "vietnamese"
-    counts = Counter({name: sum(word in known for word in spoken) for name, known in _function_words().items()})
-    name, most = counts.most_common(1)[0]
+    known, counts = _languages(), dict.fromkeys(_function_words(), 0)
+    for word in spoken:
+        for name in known.get(word, ()):
+            counts[name] += 1
+    name, most = max(counts.items(), key=itemgetter(1))
     # A list of names or a listing says little; half as many again as English is a language of its own.
     return (
         name if most > 1.5 * counts[ENGLISH] and most >= (2 if len(spoken) > 20 else 1) + len(spoken) // 20 else ENGLISH
@@ -83,7 +96,8 @@ def _stemmer(name: str) -> Stemmer.Stemmer:
 
 def words(text: str) -> list[str]:
     """The words of a text as written; pairs of characters where a script has no spaces."""
-    return [part for word in _WORD.findall(text) for part in _parts(word)]
+    found: list[str] = _WORD.findall(text)
+    return found if text.isascii() else [part for word in found for part in _parts(word)]
 
 
 def _parts(word: str) -> Iterator[str]:

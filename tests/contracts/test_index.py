@@ -112,6 +112,28 @@ async def test_no_project_sees_another(store: Store) -> None:
     assert await store.index.frequencies(OURS, ["alon", "their"]) == (1, [1, 0])
 
 
+async def test_how_rare_a_word_is_does_not_depend_on_another_project(store: Store) -> None:
+    # Each as close, and as long, as no other: nothing is left to a tie.
+    said = [f"{'valve' if n % 10 == 5 else 'pump'} {'filler ' * n}" for n in range(30)]
+    ours = [entry(text, vector(40, n, 0, 0), document=f"{n}.md") for n, text in enumerate(said)]
+    base = await store.publish(Change(entries=ours))
+    alone = await store.index.search(OURS, vector=EAST, words="pump valve", limit=10)
+    theirs = [entry(f"valve {n}", EAST, project=THEIRS, document=f"{n}.md") for n in range(300)]
+    await store.publish(Change(entries=theirs), base=base)
+    assert await store.index.search(OURS, vector=EAST, words="pump valve", limit=10) == alone
+
+
+async def test_the_same_search_finds_the_same_every_time(store: Store) -> None:
+    near = [entry(f"near {n}", vector(10, 1 + n, 0, 0), document=f"n{n}.md") for n in range(60)]
+    named = [entry("zyxomma " * (n + 1), vector(0, 0, 10, n), document=f"z{n}.md") for n in range(60)]
+    await store.publish(Change(entries=[*near, *named]))
+    for limit in (5, 10, 21):
+        first = await store.index.search(OURS, vector=EAST, words="zyxomma", limit=limit)
+        assert len(first) == limit
+        for _ in range(15):
+            assert await store.index.search(OURS, vector=EAST, words="zyxomma", limit=limit) == first
+
+
 async def test_frequencies_count_chunks_that_speak_a_word_in_any_form(store: Store) -> None:
     await store.publish(Change(entries=[entry("Pumps run.", EAST), entry("A pump, a pump.", NORTH, document="b.md")]))
     assert await store.index.frequencies(OURS, ["pump", "run", "octopus"]) == (2, [2, 1, 0])

@@ -8,9 +8,11 @@ failed batch back; so readers open immutable generations only, under a lock, and
 import asyncio
 import json
 import shutil
+import struct
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
@@ -29,6 +31,7 @@ from qdrant_edge import (
     FieldCondition,
     Filter,
     Fusion,
+    IdfParams,
     KeywordIndexParams,
     MatchAny,
     MatchPrefix,
@@ -43,6 +46,7 @@ from qdrant_edge import (
     Query,
     QueryRequest,
     ScrollRequest,
+    SearchParams,
     SparseVector,
     TextIndexParams,
     TokenizerType,
@@ -61,6 +65,7 @@ _RRF_K = 10  # over 60: the right file in the first five for 91.2 % instead of 8
 _FORMAT = 4  # of the payload; raised, the next ingest builds the index anew from the library
 _BM25_K, _BM25_B, _USUAL_LENGTH = 1.5, 0.75, 200
 _UPSERT = 256  # points per engine call
+_TOTALS = 1000  # counts kept of what filters allow
 # Points after which a shard under construction is closed and opened again: what it has written is then mapped anew
 # instead of staying resident. A small gain (docs/log.md): the engine's indexes under construction are the larger part.
 _REOPEN = 10_000
@@ -79,59 +84,48 @@ class QdrantEdgeIndex:
     async def search(
         self, project: UUID, *, vector: Vector, words: str, limit: int, where: Where = EVERYWHERE
     ) -> tuple[Passage, ...]:
-        return await asyncio.to_thread(self._search, _allowed(project, where), vector, words, limit)
+        # Fused ranks tie in pairs, and the engine cuts through a pair as it happens: one more, then the id decides.
+        request = fused(project, vector=vector, words=words, limit=limit + 1, where=where)
+        return (await asyncio.to_thread(self._search, request, vector))[:limit]
 
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, where: Where = EVERYWHERE
     ) -> tuple[int, list[int]]:
-        return await asyncio.to_thread(self._frequencies, _allowed(project, where), stems)
+        return await asyncio.to_thread(self._frequencies, project, stems, where)
 
     async def close(self) -> None:
         with self._using:
             self._close()
 
-    def _search(self, allowed: list[FieldCondition], vector: Vector, words: str, limit: int) -> tuple[Passage, ...]:
-        request = QueryRequest(
-            limit=limit,
-            filter=Filter(must=[*allowed]),
-            query=cast("Fusion", Fusion.Rrf(k=_RRF_K)),  # the stub hides that it is one
-            prefetches=[
-                Prefetch(limit=_CANDIDATES, query=Query.Nearest(cast("list[float]", vector), using=_DENSE)),
-                Prefetch(limit=_CANDIDATES, query=Query.Nearest(_asked_words(words), using=_WORDS)),
-            ],
-            with_payload=True,
-            with_vector=[_DENSE],
-        )
+    def _search(self, request: QueryRequest, vector: Vector) -> tuple[Passage, ...]:
         with self._using:
-            hits = self._shard().query(request)
-        # Fused scores tie by construction; the id settles ties the same way every time.
+            hits = self.opened().shard.query(request)
         hits = sorted(hits, key=lambda hit: (-hit.score, str(hit.id)))
-        return tuple(_passage(hit, vector) for hit in hits)
+        return _passages(hits, vector)
 
-    def _frequencies(self, allowed: list[FieldCondition], spoken: Sequence[str]) -> tuple[int, list[int]]:
+    def _frequencies(self, project: UUID, spoken: Sequence[str], where: Where) -> tuple[int, list[int]]:
+        allowed = _allowed(project, where)
         filters = [Filter(must=[*allowed, FieldCondition("words", match=MatchText(stem))]) for stem in spoken]
         with self._using:
-            shard = self._shard()
-            total, *counts = [
-                shard.count(CountRequest(exact=True, filter=one)) for one in (Filter(must=[*allowed]), *filters)
-            ]
-        return total, counts
+            opened = self.opened()
+            counts = [opened.shard.count(CountRequest(exact=True, filter=one)) for one in filters]
+            return opened.total(project, where), counts
 
-    def _shard(self) -> EdgeShard:
-        """The published generation's shard, opened on first use and whenever another is published."""
+    def opened(self) -> "_Opened":
+        """The published generation, opened on first use and whenever another is published."""
         for _ in range(10):  # a generation can be swept between reading its name and opening it
             number = self._generations.published()
             if number is None:
                 raise EmptyKnowledgeBase("nothing has been ingested yet; run `citewell ingest PATH` first")
             if self._opened is not None and self._opened.number == number:
-                return self._opened.shard
+                return self._opened
             try:
                 opened = _Opened.open(self._generations, number, model=self._model)
             except FileNotFoundError:
                 continue
             self._close()
             self._opened = opened
-            return opened.shard
+            return opened
         raise StoreUnavailable("the index keeps changing under the reader; try again")
 
     def _close(self) -> None:
@@ -148,6 +142,7 @@ class _Opened:
         self.shard = shard
         self._lock = lock
         self._copy = copy
+        self._totals: dict[tuple[UUID, Where], int] = {}
 
     @classmethod
     def open(cls, generations: Generations, number: int, *, model: str) -> "_Opened":
@@ -173,6 +168,15 @@ class _Opened:
         if not folder.is_dir():
             raise FileNotFoundError(folder)
         return cls(number, EdgeShard.load(str(folder / "shard")), lock=lock, copy=copy)
+
+    def total(self, project: UUID, where: Where) -> int:
+        """How many chunks there are to search. Counted once: 27 ms for 90,000, and a generation never changes."""
+        if (project, where) not in self._totals:
+            if len(self._totals) >= _TOTALS:
+                self._totals.clear()
+            allowed = Filter(must=[*_allowed(project, where)])
+            self._totals[project, where] = self.shard.count(CountRequest(exact=True, filter=allowed))
+        return self._totals[project, where]
 
     def close(self) -> None:
         self.shard.close()
@@ -303,6 +307,24 @@ def _made_with(folder: Path) -> dict[str, Any]:
     return made
 
 
+def fused(project: UUID, *, vector: Vector, words: str, limit: int, where: Where = EVERYWHERE) -> QueryRequest:
+    """The one request that a search is: the nearest by meaning and by words, fused by rank."""
+    ours, *narrower = _allowed(project, where)
+    # How rare a word is, is counted in this project alone; the engine would count it in all of them.
+    rarity = SearchParams(idf=IdfParams(corpus=Filter(must=[ours])))
+    return QueryRequest(
+        limit=limit,
+        filter=Filter(must=[ours, *narrower]),
+        query=cast("Fusion", Fusion.Rrf(k=_RRF_K)),  # the stub hides that it is one
+        prefetches=[
+            Prefetch(limit=_CANDIDATES, query=Query.Nearest(cast("list[float]", vector), using=_DENSE)),
+            Prefetch(limit=_CANDIDATES, query=Query.Nearest(_asked_words(words), using=_WORDS), params=rarity),
+        ],
+        with_payload=True,
+        with_vector=[_DENSE],
+    )
+
+
 def _allowed(project: UUID, where: Where) -> list[FieldCondition]:
     """What a chunk must be: the project's, and whatever else is asked for."""
     conditions = [FieldCondition("project", match=MatchValue(str(project)))]
@@ -373,13 +395,27 @@ def _payload(entry: Entry, spoken: Sequence[Sequence[str]]) -> dict[str, Any]:
     }
 
 
-def _passage(hit: Any, vector: Vector) -> Passage:
-    stored: dict[str, Any] = hit.payload
-    start, end, first_line, last_line = stored["place"]
-    vectors = np.asarray(hit.vector[_DENSE], dtype=np.float32)
+def _passages(hits: Sequence[Any], vector: Vector) -> tuple[Passage, ...]:
+    """The hits as passages, with how close each window, and the mean of a chunk's windows, is to the question."""
+    if not hits:
+        return ()
+    # The engine gives lists of floats. Packed row by row they become an array in a third of numpy's own time, and
+    # nothing is lost: they have 32 bits.
+    pack = struct.Struct(f"{len(vector)}f").pack
+    packed = [[pack(*row) for row in hit.vector[_DENSE]] for hit in hits]
+    ends = list(accumulate(map(len, packed), initial=0))
+    vectors = np.frombuffer(b"".join(chain.from_iterable(packed)), np.float32).reshape(-1, len(vector))
     cosines = np.clip(vectors @ vector, 0.0, 1.0).tolist()
-    centre = vectors.sum(axis=0)
-    whole = float(np.clip(centre @ vector / max(float(np.linalg.norm(centre)), 1e-6), 0.0, 1.0))
+    centres = np.add.reduceat(vectors, ends[:-1], axis=0)
+    wholes = np.clip(centres @ vector / np.maximum(np.linalg.norm(centres, axis=1), 1e-6), 0.0, 1.0).tolist()
+    return tuple(
+        _passage(hit.payload, cosines[first:last], whole)
+        for hit, (first, last), whole in zip(hits, pairwise(ends), wholes, strict=True)
+    )
+
+
+def _passage(stored: dict[str, Any], cosines: list[float], whole: float) -> Passage:
+    start, end, first_line, last_line = stored["place"]
     windows = tuple(Window(first, last, score) for (first, last), score in zip(stored["windows"], cosines, strict=True))
     chunk = Chunk(
         id=stored["id"],

@@ -8,7 +8,7 @@ were fitted by `benchmarks/fit.py`.
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +56,10 @@ def features(question: str, passages: Sequence[Passage], weights: Mapping[str, f
     rows = np.zeros((len(passages), len(FEATURES)))
     for row, passage in zip(rows, passages, strict=True):
         label = asked & frozenset(stems(passage.chunk.label))
-        counts = Counter(stem for sentence in passage.spoken for stem in sentence if stem in asked)
+        # Forty passages of some twenty sentences each: what stays in C here is half of what ranking costs.
+        counts = Counter(filter(asked.__contains__, chain.from_iterable(passage.spoken)))
         length = sum(map(len, passage.spoken))
-        told = [asked & frozenset(sentence) for sentence in passage.spoken]
+        told = set(map(asked.intersection, passage.spoken))
         words = _bm25(counts, label, length, weights)
         row[:] = (
             passage.score * (1 - foreign),
@@ -67,7 +68,7 @@ def features(question: str, passages: Sequence[Passage], weights: Mapping[str, f
             words,
             words * foreign,
             max((sum(weights[stem] for stem in one | label) for one in told), default=0.0),
-            max((len(pairs & frozenset(pairwise(one))) for one in passage.spoken), default=0) / max(1, len(pairs)),
+            max((len(pairs.intersection(pairwise(one))) for one in passage.spoken), default=0) / max(1, len(pairs)),
             max((weights[stem] for stem in asked - label - counts.keys()), default=0.0),
         )
     return rows
