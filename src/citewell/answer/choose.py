@@ -19,7 +19,7 @@ from citewell.models import Passage
 MOST_CHARACTERS = 800
 _MOST_QUOTES = 6
 _WORTH_QUOTING = -3.0  # log-odds below the best unit
-_ENOUGH = 0.8  # the share of the odds after which the answer has probably been said
+_ENOUGH = 0.85  # the share of the odds after which the answer has probably been said
 _ENOUGH_OF_MANY = 0.9  # the same for steps, lists, comparisons and reasons, of which one sentence is only a part
 _MOST_AFTER_MEANING = 3  # quotes, where the first is a definition
 _MOST_BEFORE = 240  # characters of a sentence that is quoted only because the next one leans on it
@@ -66,6 +66,7 @@ _PLEONASTIC = re.compile(
 _CAPTION = re.compile(r"^\W*(?:figure|fig\.|table|listing|image)\ \d", re.IGNORECASE | re.VERBOSE)
 _ONLY_A_LINK = re.compile(r"^\W*\[[^\]]+\]\(\S+\)(?:\s*[-–—:(].*)?$")
 _PROMISES = re.compile(r"\byou(?:\ will|'ll)\ (?:be\ able|learn|understand|know)\b", re.IGNORECASE | re.VERBOSE)
+_DRAWING = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*(?:mermaid|dot|graphviz|plantuml)\b")  # fenced, but no code
 _BLANK = re.compile(r"[\s>]*")
 _TO_ITEM = re.compile(r"[\s>]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 
@@ -122,7 +123,8 @@ def _ranked(question: str, found: Sequence[Candidate], pages: Sequence["_Page"])
     ] or worth[:1]
     first: Candidate | None = None
     if asks_for_code:
-        first = next((one for one in ranked if one.unit.kind == "code"), None)
+        listings = (one for one in ranked if one.unit.kind == "code")
+        first = next((one for one in listings if not _DRAWING.match(pages[one.passage].said(one.unit))), None)
     elif meaning := _meaning(question):
         first = next((one for one in worth if meaning.match(pages[one.passage].said(one.unit))), None)
     return [first, *(one for one in worth if one is not first)] if first else worth
@@ -287,16 +289,14 @@ class _Answer:
         before = page.before(one.unit)
         if before is None and self.taken:
             return False
+        said = set(self._units.values())
         for bundle in self._bundles(one, before or []):
-            new = {
-                (one.passage, unit): page.said(unit)
-                for unit in bundle
-                if (one.passage, unit) not in self._units and page.said(unit) not in self._units.values()
-            }
-            length = sum(map(len, new.values()))
+            new = {page.said(unit): (one.passage, unit) for unit in reversed(bundle)}  # once, where it comes first
+            new = {words: unit for words, unit in new.items() if words not in said}
+            length = sum(map(len, new))
             too_long = len(page.said(one.unit)) > MOST_CHARACTERS  # by itself, which is no reason to cut it
             if self._length + length <= MOST_CHARACTERS or (too_long and not self.taken):
-                self._units |= new
+                self._units |= {unit: words for words, unit in new.items()}
                 self._length += length
                 self.taken.append(one)
                 self._order.setdefault(page.passage.chunk.document_id, len(self._order))
