@@ -249,7 +249,9 @@ class _Page:
     def line(self, item: Unit) -> str:
         """An item as it stands in its list, with its mark."""
         begin = self.text.rfind("\n", 0, item.start) + 1
-        mark = self.text[begin : item.start].lstrip("> \t")
+        mark = self.text[begin : item.start]
+        if mark.lstrip().startswith(">"):
+            mark = mark.lstrip("> \t")  # a block quotation's; else an item stays as deep as it stands
         return f"{mark}{self.said(item)}"
 
 
