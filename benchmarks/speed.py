@@ -17,8 +17,9 @@ from time import perf_counter
 
 from citewell import wiring
 from citewell.adapters.minilm import MiniLmEmbedder, batches
+from citewell.answer.choose import choose
 from citewell.answer.confidence import confidence, features
-from citewell.answer.extract import candidates, choose
+from citewell.answer.extract import candidates
 from citewell.answer.retrieve import retrieve
 from citewell.ingest.flow import ingest
 from citewell.ingest.reading import read_document

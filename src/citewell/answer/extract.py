@@ -1,26 +1,21 @@
-"""Answer by quotation: of all the found passages say, the few units that answer, word for word.
+"""Score what could be quoted: every unit of the found passages, by how likely it answers the question.
 
-Each unit is scored by how much of the question it speaks about and whether it looks like an answer to
-this kind of question; the weights were fitted by `benchmarks/fit.py`. Pure: passages in, quotes out.
-Nothing here can say a word that is not in the text.
+Each is described by how much of the question it speaks about and whether it looks like an answer to this kind of
+question; the weights were fitted by `benchmarks/fit.py`. Pure. Which of them are quoted is up to `choose.py`.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from citewell.answer import rerank
-from citewell.answer.units import Unit, announced, quote, units
+from citewell.answer.units import Unit, quote, units
 from citewell.answer.weights import fitted
 from citewell.models import Passage
 from citewell.terms import language, stems, words
-
-_MOST_QUOTES = 6
-_MOST_CHARACTERS = 800
-_WORTH_QUOTING = -3.0  # log-odds below the best unit
 
 # What kind of answer is wanted, and what looks like one.
 _WHEN = re.compile(
@@ -67,11 +62,6 @@ _WANTS_CODE = re.compile(
     r"|example|how (?:do|can|would) (?:i|we|you)|how to)\b",
     re.IGNORECASE,
 )
-_ASKS_FOR_CODE = re.compile(
-    r"\b(?:code|commands?|script|snippet|syntax|listing|implement\w*|(?:launch|config\w*|yaml|xml) (?:file|example)"
-    r"|in (?:python|bash|yaml|c\+\+|javascript|rust))\b",
-    re.IGNORECASE,
-)
 _NAME = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][\w’'-]+")
 
 FEATURES = (
@@ -97,15 +87,6 @@ class Candidate:
     @property
     def log_odds(self) -> float:
         return float(self.features @ _WEIGHTS)
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """Words that were chosen, and which of the passages they stand in."""
-
-    passage: int
-    start: int
-    text: str
 
 
 def candidates(question: str, passages: Sequence[Passage], weights: Mapping[str, float]) -> list[Candidate]:
@@ -142,63 +123,6 @@ def mark_most_covered(found: Sequence[Candidate]) -> None:
     most = max((one.features[_COVERED] for one in found), default=0.0)
     for one in found:
         one.features[_MOST_COVERED] = float(one.features[_COVERED] >= most - 1e-9)
-
-
-def choose(
-    question: str, found: Sequence[Candidate], passages: Sequence[Passage], *, most: int = _MOST_QUOTES
-) -> list[Quote]:
-    """The units worth quoting, in reading order: passages as ranked, units as they stand in them."""
-    ranked = sorted(found, key=lambda one: -one.log_odds)
-    if _ASKS_FOR_CODE.search(question) and (code := next((one for one in ranked if one.unit.kind == "code"), None)):
-        ranked.remove(code)  # who asks for code gets the likeliest listing, then words about it
-        ranked.insert(0, code)
-    best = max((one.log_odds for one in found), default=0.0)
-    chosen: list[Candidate] = []
-    length = 0
-    for one in ranked:
-        text = quote(passages[one.passage].chunk.text, one.unit)
-        if chosen and (one.log_odds < best + _WORTH_QUOTING or length + len(text) > _MOST_CHARACTERS):
-            continue
-        if any(one.words == other.words for other in chosen):
-            continue  # overlapping chunks say the same sentence twice
-        chosen.append(one)
-        length += len(text)
-        if len(chosen) == most:
-            break
-    order = {passages[one.passage].chunk.document_id: position for position, one in reversed(list(enumerate(chosen)))}
-
-    def reading_order(one: Candidate) -> tuple[int, int, int]:
-        chunk = passages[one.passage].chunk
-        return order[chunk.document_id], chunk.start + one.unit.start, one.passage
-
-    quoted = [(one.passage, one.unit) for one in sorted(chosen, key=reading_order)]
-    return _merged(_with_announced(quoted, passages), passages)
-
-
-def _with_announced(chosen: Sequence[tuple[int, Unit]], passages: Sequence[Passage]) -> list[tuple[int, Unit]]:
-    """The chosen units, and after "like this:" also what follows in the text, unless that is long."""
-    complete: dict[tuple[int, Unit], None] = {}
-    for passage, unit in chosen:
-        text = passages[passage].chunk.text
-        follow = announced(text, unit)
-        fits = sum(one.end - one.start for one in follow) <= _MOST_CHARACTERS
-        complete.update(dict.fromkeys((passage, one) for one in [unit, *(follow if fits else ())]))
-    return list(complete)
-
-
-def _merged(chosen: Sequence[tuple[int, Unit]], passages: Sequence[Passage]) -> list[Quote]:
-    """The quotes; rows of one table become one table under its header."""
-    quotes: list[Quote] = []
-    header: tuple[int, tuple[int, int]] | None = None
-    for passage, unit in chosen:
-        text = passages[passage].chunk.text
-        under = (passage, unit.header) if unit.header else None
-        if under and under == header:
-            quotes[-1] = replace(quotes[-1], text=f"{quotes[-1].text}\n{text[unit.start : unit.end]}")
-        else:
-            quotes.append(Quote(passage, unit.start, quote(text, unit)))
-        header = under
-    return quotes
 
 
 def _is_diagram(text: str, unit: Unit) -> bool:

@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
+from citewell.answer.choose import Quote, choose
 from citewell.answer.confidence import BANDS, confidence, features
 from citewell.answer.decline import decline
-from citewell.answer.extract import Quote, candidates, choose
+from citewell.answer.extract import candidates
 from citewell.answer.retrieve import Retrieved, retrieve
 from citewell.answer.understand import Understood, understand
-from citewell.answer.units import quote
+from citewell.answer.units import quote, units
 from citewell.models import EVERYWHERE, Answer, Cite, Exchange, Passage, Piece, Project, Segment, Where
 from citewell.ports import Embedder, Index, Reranker
 
@@ -84,9 +85,9 @@ def _quotes(asked: Understood, found: Retrieved) -> tuple[list[Quote], float]:
     """The quotes that answer, none where the passages do not; and how sure that is."""
     if not asked.wants_answer or not found.passages:
         return [], 0.0
-    units = candidates(asked.question, found.passages, found.weights)
-    certainty = confidence(features(asked.question, found, units))
-    fresh = [one for one in units if not asked.was_said(quote(found.passages[one.passage].chunk.text, one.unit))]
+    scored = candidates(asked.question, found.passages, found.weights)
+    certainty = confidence(features(asked.question, found, scored))
+    fresh = [one for one in scored if not asked.was_said(quote(found.passages[one.passage].chunk.text, one.unit))]
     return (choose(asked.question, fresh, found.passages) if certainty >= BANDS["refuse"] else []), certainty
 
 
@@ -95,17 +96,21 @@ def _segments(quotes: Sequence[Quote], passages: Sequence[Passage]) -> tuple[Seg
 
 
 def _pieces(segments: Sequence[Segment]) -> list[Piece]:
-    """The segments as they are streamed: prose runs on, code and tables stand on lines of their own."""
+    """The segments as they are streamed: prose runs on, lists, code and tables stand on lines of their own."""
     pieces: list[Piece] = []
     for position, segment in enumerate(segments):
-        block = "\n" in segment.text
         if position:
-            pieces.append("\n\n" if block or "\n" in segments[position - 1].text else " ")
+            pieces.append("\n\n" if "\n" in segment.text or "\n" in segments[position - 1].text else " ")
         pieces.append(segment.text)
-        if block and segment.passages:
+        if segment.passages and _ends_in_a_block(segment.text):
             pieces.append("\n\n")
         pieces.extend(Cite(passage) for passage in segment.passages)
     return pieces
+
+
+def _ends_in_a_block(text: str) -> bool:
+    """Whether a mark right after the text would become part of a code block, formula or table."""
+    return "\n" in text and units(text)[-1].kind in ("code", "math", "row")
 
 
 def _stage(stage: str, began: float, **facts: object) -> None:

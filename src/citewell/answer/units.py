@@ -4,7 +4,7 @@ Line by line, since this runs for every question. Offsets are into the passage's
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
@@ -19,7 +19,18 @@ _ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 _RULE = re.compile(r"[ \t>]*(?:[-*_=][ \t]*){3,}$")
 _TABLE_RULE = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _BOLD_LINE = re.compile(r"[ \t>]*\*\*[^*]+\*\*:?[ \t]*$")  # a title in all but name
-_INITIAL = re.compile(r"(?:^|[\s(*_.])[A-Z]\.$")
+_INITIAL = re.compile(r"(?:^|[\s(*_.])(?<!\d\s)[A-Z]\.$")  # but not the newtons of "140 N."
+_NUMBERED_PART = re.compile(r"\b(?:eqs?|figs?|tabs?|secs?|chs?|vols?|nos?|pp?|ca)\.$", re.IGNORECASE)  # "Eq. 4"
+_MIDWAY = re.compile(r"\b(?:e\.g|i\.e|cf|vs|approx|resp|incl)\.$", re.IGNORECASE)
+_RUN_IN = re.compile(r"[ \t>]*(\*\*|__)[^*_\n]{1,60}\1$")  # "**Stepping.** A foot moves…"
+_LEFTOVER_MARKS = re.compile(r"[*_]+(?=\s|$)")  # what closes "**Stepping.**" stands after its full stop
+_AFTER_UNIT = re.compile(  # the stop of "3.1 h. Peaks" ends a sentence, though "h." looks short for something
+    r"""(?:\d[ \u00a0]?(?:[kmMG]?(?:Hz|[ABCFJKNVWgms]|Nm|Pa|rad|px|bit|bytes?)|[cm]m|min|h|L|l|%|°[CF]?|N·m|Ω)
+           (?:[·/](?:kg|rad|mm|cm|km|m|s|h|min|√?Hz))*[²³]? | ,\ [a-z])\.[ \t]*\s(?=[A-Z][A-Za-z]*\ )""",
+    re.VERBOSE,
+)
+_FOOTNOTE = re.compile(r"(?:[ \t]*\[\^[^\]\s]+\](?::[ \t]*)?)+[ \t]*")
+_DESCRIBES = re.compile(r"[ \t>]*:[ \t]+")  # the second line of "Term", ": what it means"
 _REFERENCE = re.compile(r"[ \t]*\[[^\]]+\]:[ \t]*\S+[ \t]*$")
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _WHOLE_ITEM = 400  # characters up to which a list item is quoted whole
@@ -52,15 +63,14 @@ def units(text: str) -> list[Unit]:
     return list(_units(text))
 
 
-def announced(text: str, unit: Unit) -> list[Unit]:
+def announced(text: str, unit: Unit, following: Sequence[Unit]) -> list[Unit]:
     """What a unit announces: the code, formula, list or table after its colon, or after a sentence left open."""
     words = text[unit.start : unit.end].rstrip("*_ \n")
-    following = [other for other in units(text) if other.start >= unit.end]
     if unit.kind not in ("sentence", "item") or words.endswith((".", "!", "?")) or not following:
         return []
     kind = following[0].kind
     if kind in ("code", "math"):
-        return following[:1]
+        return [following[0]]
     listed = kind in ("item", "row") and words.endswith(":")
     return list(takewhile(lambda other: other.kind == kind, following)) if listed else []
 
@@ -89,7 +99,10 @@ def _units(text: str) -> Iterator[Unit]:
                 last += 1
             yield from _rows(text, lines[position : last + 1])
             position = last + 1
-        elif not line.strip(" \t>") or any(place.match(line) for place in (_HEADING, _RULE, _REFERENCE, _BOLD_LINE)):
+        elif not line.strip(" \t>") or (
+            any(place.match(line) for place in (_HEADING, _RULE, _REFERENCE, _BOLD_LINE))
+            and not _is_described(text, lines[position + 1 : position + 2])
+        ):
             position += 1
         else:
             last = position
@@ -118,6 +131,11 @@ def _breaks(line: str) -> bool:
     )
 
 
+def _is_described(text: str, following: Sequence[tuple[int, int]]) -> bool:
+    """Whether a line is a term whose meaning is the next line, so that it is no title."""
+    return any(_DESCRIBES.match(text[slice(*line)]) for line in following)
+
+
 def _closing(text: str, lines: list[tuple[int, int]], opening: int, mark: str) -> int:
     """The line that closes a fence or formula, or the last one."""
     for position in range(opening + 1, len(lines)):
@@ -144,18 +162,34 @@ def _prose(text: str, start: int, end: int) -> Iterator[Unit]:
             yield Unit(begin, end, "item")
         return
     for first, last in _sentences(text, begin, end):
-        if bare := text[first:last].strip():
-            start = text.index(bare, first)
+        mark = _FOOTNOTE.match(text, first, last)  # the number of a note is no word of it
+        begin = mark.end() if mark else first
+        if bare := text[begin:last].strip():
+            start = text.index(bare, begin)
             yield Unit(start, start + len(bare), "sentence")
 
 
 def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where sentences begin and end; an initial ("*R." of "*R.U.R.*") ends none."""
+    """Where sentences begin and end: not after "*R." of "*R.U.R.*", nor after "Eq." of "Eq. 4", but after "3.1 h."."""
     first = begin
-    for boundary in get_sentence_boundaries("en", text[begin:end]):
-        last = begin + boundary["end_index"]
-        if not _INITIAL.search(text[first:last].rstrip()) or last >= end:
-            yield first, last
-            first = last
+    for stop in _stops(text, begin, end):
+        said, rest = text[first:stop].rstrip(), text[stop:end]
+        goes_on = (
+            _INITIAL.search(said)
+            or _MIDWAY.search(said)
+            or _RUN_IN.match(said)
+            or (_NUMBERED_PART.search(said) and rest[:1].isdigit())
+        )
+        if stop > first and (not goes_on or stop >= end):
+            yield first, stop
+            first = stop
     if first < end:
         yield first, end
+
+
+def _stops(text: str, begin: int, end: int) -> list[int]:
+    """Where sentences may end, moved behind the asterisks that close a bold one."""
+    stops = {begin + boundary["end_index"] for boundary in get_sentence_boundaries("en", text[begin:end])}
+    stops |= {found.end() for found in _AFTER_UNIT.finditer(text, begin, end)}
+    closed = (_LEFTOVER_MARKS.match(text, stop, end) for stop in sorted(stops))
+    return [found.end() if found else stop for stop, found in zip(sorted(stops), closed, strict=True)]
