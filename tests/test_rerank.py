@@ -18,6 +18,7 @@ from citewell import wiring
 from citewell.adapters.cohere import CohereReranker, Patience
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
+from citewell.answer.retrieve import CANDIDATES
 from citewell.errors import SettingsError
 from citewell.ingest.flow import ingest
 from citewell.models import Answer, Passage
@@ -107,7 +108,13 @@ def ids(found: tuple[Passage, ...]) -> list[str]:
 @pytest.fixture(scope="module")
 def candidates(home: Path) -> tuple[Passage, ...]:
     """What the index finds, in its own order."""
-    return without_vendor(home, top_k=20).found
+
+    async def run() -> tuple[Passage, ...]:
+        async with wiring.reading(settings_for(home, **ENGINES)) as reading:
+            vector = await reading.engines.embedder.embed_query(QUESTION)
+            return await reading.engines.index.search(PROJECT.id, vector=vector, words=QUESTION, limit=CANDIDATES)
+
+    return asyncio.run(run())
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +157,7 @@ def test_the_vendor_is_not_told_what_machine_this_is(home: Path) -> None:
 
 
 def test_results_are_matched_by_index_in_whatever_order_they_come(home: Path, candidates: tuple[Passage, ...]) -> None:
-    rows = [{"index": n, "relevance_score": n / 20} for n in range(20)]
+    rows = [{"index": n, "relevance_score": n / CANDIDATES} for n in range(CANDIDATES)]
     with Vendor(answer(rows), answer(rows[::-1]), answer(rows[7:] + rows[:7])) as cohere:
         given = answers(home, cohere.url, nothing, nothing)
     assert [ids(one.found) for one in given] == [ids(candidates[::-1])[:5]] * 3
@@ -224,7 +231,7 @@ def test_no_question_waits_longer_than_all_tries_may_take(home: Path, local: Ans
     assert len(cohere.calls) == 1
 
 
-ROWS = [{"index": n, "relevance_score": 0.5} for n in range(20)]
+ROWS = [{"index": n, "relevance_score": 0.5} for n in range(CANDIDATES)]
 SENSELESS = {
     "no JSON": Reply(body=b"<html>hello</html>"),
     "no text": Reply(body=b"\xff\xfe\x00garbage"),

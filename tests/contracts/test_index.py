@@ -214,7 +214,7 @@ async def test_a_search_stays_where_it_is_told_to(store: Store, where: Where, ex
     await store.publish(Change(entries=PLACES[2:]), base=base)  # a copied generation filters like a new one
     found = await store.index.search(OURS, vector=EAST, words="text", limit=10, where=where)
     assert sorted(one.chunk.source for one in found) == expected
-    counts = await store.index.frequencies(OURS, ["text", "legs"], where=where)
+    counts = await store.index.frequencies(OURS, ["text", "note"], where=where)
     assert counts == (len(expected), [len(expected), int("notes/legs.md" in expected)])
 
 
