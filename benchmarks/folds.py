@@ -10,7 +10,7 @@ import numpy as np
 
 from citewell.answer import confidence, extract, rerank
 
-FOLDS = 5
+FOLDS = 7
 FOLDS_FILE = Path(__file__).with_name("folds.json")
 _MODELS: Mapping[str, Any] = {"rerank": rerank, "extract": extract, "confidence": confidence}
 

@@ -8,17 +8,12 @@ failed batch back; so readers open immutable generations only, under a lock, and
 import asyncio
 import json
 import shutil
-import struct
 import tempfile
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
-from urllib.parse import quote, urlsplit
 from uuid import UUID, uuid5
-from zlib import crc32
 
 import numpy as np
 from qdrant_edge import (
@@ -54,16 +49,16 @@ from qdrant_edge import (
 )
 
 from citewell.adapters.generations import Generations, copy_sparse
+from citewell.adapters.points import asked_words, passages, payload, quoted_address, weighted_words
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
-from citewell.models import EVERYWHERE, Chunk, Passage, Vector, Where, Window
+from citewell.models import EVERYWHERE, Passage, Vector, Where
 from citewell.ports import Change, Entry
-from citewell.terms import language, sentences, stems, subject, substance
+from citewell.terms import language, sentences, stems
 
 _DENSE, _WORDS = "dense", "bm25"
 _CANDIDATES = 50  # from each half, before fusion
 _RRF_K = 10  # over 60: the right file in the first five for 91.2 % instead of 88.9 % (docs/log.md)
 _FORMAT = 4  # of the payload; raised, the next ingest builds the index anew from the library
-_BM25_K, _BM25_B, _USUAL_LENGTH = 1.5, 0.75, 200
 _UPSERT = 256  # points per engine call
 _TOTALS = 1000  # counts kept of what filters allow
 # Points after which a shard under construction is closed and opened again: what it has written is then mapped anew
@@ -101,7 +96,8 @@ class QdrantEdgeIndex:
         with self._using:
             hits = self.opened().shard.query(request)
         hits = sorted(hits, key=lambda hit: (-hit.score, str(hit.id)))
-        return _passages(hits, vector)
+        found = [(cast("dict[str, Any]", hit.payload), cast("Any", hit.vector)[_DENSE]) for hit in hits]
+        return passages(found, vector)
 
     def _frequencies(self, project: UUID, spoken: Sequence[str], where: Where) -> tuple[int, list[int]]:
         allowed = _allowed(project, where)
@@ -293,8 +289,8 @@ class QdrantEdgeShelf:
         named = stems(chunk.label, tongue)
         return Point(
             str(uuid5(entry.project, chunk.id)),
-            {_DENSE: cast("list[list[float]]", vectors), _WORDS: _weighted_words(spoken, named)},
-            _payload(entry, spoken),
+            {_DENSE: cast("list[list[float]]", vectors), _WORDS: SparseVector(*weighted_words(spoken, named))},
+            payload(entry, spoken),
         )
 
 
@@ -318,7 +314,9 @@ def fused(project: UUID, *, vector: Vector, words: str, limit: int, where: Where
         query=cast("Fusion", Fusion.Rrf(k=_RRF_K)),  # the stub hides that it is one
         prefetches=[
             Prefetch(limit=_CANDIDATES, query=Query.Nearest(cast("list[float]", vector), using=_DENSE)),
-            Prefetch(limit=_CANDIDATES, query=Query.Nearest(_asked_words(words), using=_WORDS), params=rarity),
+            Prefetch(
+                limit=_CANDIDATES, query=Query.Nearest(SparseVector(*asked_words(words)), using=_WORDS), params=rarity
+            ),
         ],
         with_payload=True,
         with_vector=[_DENSE],
@@ -335,104 +333,5 @@ def _allowed(project: UUID, where: Where) -> list[FieldCondition]:
         folder = where.path.endswith("/")
         conditions.append(FieldCondition("source", match=(MatchPrefix if folder else MatchValue)(where.path)))
     if where.source_url_prefix is not None:
-        conditions.append(FieldCondition("addresses", match=MatchPrefix(_quoted(where.source_url_prefix))))
+        conditions.append(FieldCondition("addresses", match=MatchPrefix(quoted_address(where.source_url_prefix))))
     return conditions
-
-
-def _addresses(chunk: Chunk) -> list[str]:
-    """What a URL prefix may match: the live page's address, with and without its host; else the file's path."""
-    if chunk.url is None:
-        return [_quoted(f"/{chunk.source}")]
-    host = urlsplit(chunk.url)
-    return [_quoted(chunk.url), _quoted(chunk.url.removeprefix(f"{host.scheme}://{host.netloc}"))]
-
-
-def _quoted(address: str) -> str:
-    """An address as browsers send it, so that `/docs/über` and `/docs/%C3%BCber` are one."""
-    return quote(address, safe="/:?#[]@!$&'()*+,;=%~")
-
-
-def _weighted_words(spoken: Sequence[Sequence[str]], named: Sequence[str]) -> SparseVector:
-    """A chunk's words by BM25, without the rarity that the engine adds; its title and headings count twice."""
-    counts = Counter(stem for sentence in spoken for stem in sentence)
-    for stem in named:
-        counts[stem] += 2
-    slowness = _BM25_K * (1 - _BM25_B + _BM25_B * counts.total() / _USUAL_LENGTH)
-    by_key = {_key(stem): count * (_BM25_K + 1) / (count + slowness) for stem, count in counts.items()}
-    return SparseVector(indices=list(by_key), values=list(by_key.values()))
-
-
-def _asked_words(question: str) -> SparseVector:
-    parts = stems(" ".join(substance(question)), language(question))
-    keys = sorted({_key(stem) for stem in [*subject(question), *parts]})
-    return SparseVector(indices=keys, values=[1.0] * len(keys))
-
-
-def _key(stem: str) -> int:
-    """The dimension of a stem; two of a hundred thousand may share one, which costs nothing."""
-    return crc32(stem.encode("utf-8", "surrogatepass"))
-
-
-def _payload(entry: Entry, spoken: Sequence[Sequence[str]]) -> dict[str, Any]:
-    chunk = entry.chunk
-    return {
-        "project": str(entry.project),
-        "document": str(chunk.document_id),
-        "id": chunk.id,
-        "content_hash": chunk.content_hash,
-        "index": chunk.index,
-        "source": chunk.source,
-        "chapter": chunk.chapter,
-        "section": chunk.section,
-        "headings": list(chunk.headings),
-        "text": chunk.text,
-        "words": "\n".join(map(" ".join, spoken)),
-        "place": [chunk.start, chunk.end, chunk.first_line, chunk.last_line],
-        "page": chunk.page,
-        "url": chunk.url,
-        "addresses": _addresses(chunk),
-        "windows": [list(span) for span in entry.embedding.spans],
-    }
-
-
-def _passages(hits: Sequence[Any], vector: Vector) -> tuple[Passage, ...]:
-    """The hits as passages, with how close each window, and the mean of a chunk's windows, is to the question."""
-    if not hits:
-        return ()
-    # The engine gives lists of floats. Packed row by row they become an array in a third of numpy's own time, and
-    # nothing is lost: they have 32 bits.
-    pack = struct.Struct(f"{len(vector)}f").pack
-    packed = [[pack(*row) for row in hit.vector[_DENSE]] for hit in hits]
-    ends = list(accumulate(map(len, packed), initial=0))
-    vectors = np.frombuffer(b"".join(chain.from_iterable(packed)), np.float32).reshape(-1, len(vector))
-    cosines = np.clip(vectors @ vector, 0.0, 1.0).tolist()
-    centres = np.add.reduceat(vectors, ends[:-1], axis=0)
-    wholes = np.clip(centres @ vector / np.maximum(np.linalg.norm(centres, axis=1), 1e-6), 0.0, 1.0).tolist()
-    return tuple(
-        _passage(hit.payload, cosines[first:last], whole)
-        for hit, (first, last), whole in zip(hits, pairwise(ends), wholes, strict=True)
-    )
-
-
-def _passage(stored: dict[str, Any], cosines: list[float], whole: float) -> Passage:
-    start, end, first_line, last_line = stored["place"]
-    windows = tuple(Window(first, last, score) for (first, last), score in zip(stored["windows"], cosines, strict=True))
-    chunk = Chunk(
-        id=stored["id"],
-        document_id=UUID(stored["document"]),
-        content_hash=stored["content_hash"],
-        index=stored["index"],
-        source=stored["source"],
-        chapter=stored["chapter"],
-        section=stored["section"],
-        headings=tuple(stored["headings"]),
-        text=stored["text"],
-        start=start,
-        end=end,
-        first_line=first_line,
-        last_line=last_line,
-        page=stored["page"],
-        url=stored["url"],
-    )
-    spoken = tuple(tuple(line.split(" ")) for line in stored["words"].split("\n"))
-    return Passage(chunk, max(cosines), windows, whole=whole, spoken=spoken)
