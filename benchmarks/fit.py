@@ -184,8 +184,10 @@ def fit(asked: Sequence[Asked]) -> Weights:
 
 
 def fits_confidence(one: Asked) -> bool:
-    """Not what was written against a single paragraph, in its words, to be unanswerable: that takes reading."""
-    return one.kind in FITTED_ON and not foreign(one) and (one.site or one.kind != "adversarial")
+    """Readers' questions in one language; not claims, and not what was written against a single paragraph, in its
+    words, to be unanswerable: to tell that takes reading."""
+    languages = {row.lang for row in one.one.questions}
+    return one.kind in FITTED_ON and asks(one.one) and len(languages) == 1 and (one.site or one.kind != "adversarial")
 
 
 def foreign(one: Asked) -> bool:
