@@ -1,4 +1,4 @@
-"""The numbers that `benchmarks/fit.py` found on real questions; nothing in them is set by hand."""
+"""The numbers that `benchmarks/fit.py` writes: weights fitted on real questions, and the bands it says why it chose."""
 
 import json
 from collections.abc import Sequence
