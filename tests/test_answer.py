@@ -128,3 +128,14 @@ def test_marks_are_numbered_by_first_use(book_home: Path) -> None:
 
 def _flat(text: str) -> str:
     return " ".join(text.split())
+
+
+def test_an_answer_that_is_likelier_wrong_than_right_says_so(book_home: Path) -> None:
+    asked = ["Why do gyroscopes drift?", "How many checkerboard photos do I need?", "Who won the 1954 world cup?"]
+    answers = [ask(book_home, question)[1] for question in asked]
+    assert [(one.mode, one.low_confidence) for one in answers] == [
+        ("full", False),
+        ("full", True),
+        ("no_results", False),
+    ]
+    assert 0 < answers[1].confidence < 0.5 < answers[0].confidence

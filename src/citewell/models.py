@@ -285,6 +285,8 @@ class Answer:
     """As it was understood: a follow-up with what it follows up on."""
     nearest: tuple[Passage, ...] = ()
     """Where nothing was answered: the nearest topics there are, one passage each."""
+    low_confidence: bool = False
+    """Answered, but likelier wrong than right."""
 
     @property
     def cited(self) -> tuple[Passage, ...]:

@@ -68,6 +68,7 @@ async def answer(
         found=found.passages,
         question=asked.question,
         nearest=nearest,
+        low_confidence=bool(quotes) and certainty < BANDS["weak"],
     )
 
 

@@ -33,7 +33,8 @@ class Shown:
         """What stands under the answer: its sources, or, where there is none, the topics it named."""
         if self.cited:
             rows = [f"  [{number}] {place(one, answer.line(one))}" for number, one in enumerate(self.cited, start=1)]
-            return "\n".join(["", "", f"Sources (confidence {answer.confidence:.0%})", *rows])
+            doubt = ", so check them" if answer.low_confidence else ""
+            return "\n".join(["", "", f"Sources (confidence {answer.confidence:.0%}{doubt})", *rows])
         if answer.nearest:
             return "\n".join(["", "", "Nearest topics", *(f"  {_topic(one)}" for one in answer.nearest)])
         return ""
@@ -78,6 +79,7 @@ def answer_json(text: str, answer: Answer, cited: list[Passage]) -> dict[str, ob
     return {
         "answer": text,
         "confidence": round(answer.confidence, 4),
+        "low_confidence": answer.low_confidence,
         "mode": answer.mode,
         "model": answer.model,
         "citations": [passage_json(passage) for passage in cited],
