@@ -13,7 +13,7 @@ from asking import group_of
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.answer.extract import candidates
-from citewell.answer.retrieve import Retrieved
+from citewell.answer.retrieve import Engines, Retrieved
 from citewell.answer.units import quote
 from folds import Unseen
 from scoring import Array, Estimate, bootstrapped, calibration_error, estimate
@@ -116,7 +116,7 @@ def _flat(text: str) -> str:
 
 
 async def refusals(
-    title: str, one: Set, strangers: Sequence[Question], *, engines: flow.Engines, unseen: Unseen
+    title: str, one: Set, strangers: Sequence[Question], *, engines: Engines, unseen: Unseen
 ) -> Refusals:
     """Ask everything through the answer flow. Right is: answered from a relevant file, or declined where uncovered."""
     uncovered = [question for question in one.questions if question.unanswerable]
@@ -144,7 +144,7 @@ async def refusals(
     )
 
 
-async def _asked(question: Question, one: Set, *, engines: flow.Engines) -> tuple[float, float, float]:
+async def _asked(question: Question, one: Set, *, engines: Engines) -> tuple[float, float, float]:
     """The answer's confidence, whether a relevant file was found, and whether there is one."""
     pieces = flow.answer(question.text, project=PROJECT, engines=engines)
     _, answer = await flow.whole(pieces, Numbered().render)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from citewell import wiring
 from citewell.answer import rerank
 from citewell.answer.extract import Candidate, candidates
-from citewell.answer.flow import Engines
-from citewell.answer.retrieve import CANDIDATES, Retrieved, weigh
+from citewell.answer.retrieve import CANDIDATES, Engines, Retrieved, weigh
 from citewell.answer.units import quote
 from citewell.models import Passage
 from citewell.terms import subject

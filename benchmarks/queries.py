@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from citewell.adapters.minilm import MiniLmEmbedder
 from citewell.adapters.qdrant_edge import QdrantEdgeIndex, QdrantEdgeShelf, fused
-from citewell.answer.flow import Engines, answer, whole
+from citewell.answer.flow import answer, whole
 from citewell.answer.rerank import LocalReranker
-from citewell.answer.retrieve import CANDIDATES, retrieve
+from citewell.answer.retrieve import CANDIDATES, Engines, retrieve
 from citewell.models import Chunk, Matrix, Project, Vector, chunk_id, content_hash, document_id
 from citewell.ports import Change, Embedding, Entry
 from citewell.terms import substance
@@ -156,14 +156,7 @@ async def measure(engines: Engines, index: QdrantEdgeIndex, questions: list[str]
         embedded = perf_counter()
         index.opened().shard.query(fused(PROJECT.id, vector=vector, words=question, limit=CANDIDATES))
         queried = perf_counter()
-        await retrieve(
-            question,
-            project=PROJECT.id,
-            embedder=engines.embedder,
-            index=index,
-            reranker=engines.reranker,
-            limit=5,
-        )
+        await retrieve(question, project=PROJECT.id, engines=engines, limit=5)
         retrieved = perf_counter()
         await whole(answer(question, project=PROJECT, engines=engines), str)
         answered = perf_counter()

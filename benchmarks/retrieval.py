@@ -22,8 +22,7 @@ from afternoon import Afternoon, Piece
 from answers import Refusals, answer_table, has_short_answers, refusals
 from asking import group_of
 from citewell import wiring
-from citewell.answer.flow import Engines
-from citewell.answer.retrieve import Retrieved, retrieve
+from citewell.answer.retrieve import Engines, Retrieved, retrieve
 from citewell.errors import CitewellError
 from citewell.models import Passage
 from folds import Unseen
@@ -61,9 +60,7 @@ async def ours(question: Question, one: Set, *, engines: Engines, unseen: Unseen
     return await retrieve(
         asked,
         project=PROJECT.id,
-        embedder=engines.embedder,
-        index=engines.index,
-        reranker=engines.reranker,
+        engines=engines,
         limit=_LIMIT,
     )
 

@@ -70,14 +70,12 @@ async def query_latencies(folder: Path, questions: list[str]) -> dict[str, list[
                 [folder], project=PROJECT, engines=engines, recipe=wiring.recipe(settings), progress=lambda *_: None
             )
         async with wiring.reading(settings) as reading:
-            embedder, index, reranker = reading.engines.embedder, reading.engines.index, reading.engines.reranker
+            embedder = reading.engines.embedder
             for question in [questions[0], *questions]:
                 began = perf_counter()
                 await embedder.embed_query(question)
                 embedded = perf_counter()
-                found = await retrieve(
-                    question, project=PROJECT.id, embedder=embedder, index=index, reranker=reranker, limit=5
-                )
+                found = await retrieve(question, project=PROJECT.id, engines=reading.engines, limit=5)
                 searched = perf_counter()
                 units = candidates(question, found.passages, found.weights)
                 confidence(features(question, found, units))

@@ -18,7 +18,7 @@ from citewell import wiring
 from citewell.adapters.cohere import CohereReranker, Patience
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
-from citewell.answer.retrieve import CANDIDATES
+from citewell.answer.retrieve import CANDIDATES, Engines
 from citewell.errors import SettingsError
 from citewell.ingest.flow import ingest
 from citewell.models import Answer, Passage
@@ -60,15 +60,13 @@ class Clock:
         return self.now
 
 
-async def answered(engines: flow.Engines, *, top_k: int = 5) -> Answer:
+async def answered(engines: Engines, *, top_k: int = 5) -> Answer:
     pieces = flow.answer(QUESTION, project=PROJECT, engines=engines, top_k=top_k)
     return (await flow.whole(pieces, Numbered().render))[1]
 
 
 @asynccontextmanager
-async def with_vendor(
-    home: Path, url: str, *, clock: Clock, patience: Patience = HURRIED
-) -> AsyncIterator[flow.Engines]:
+async def with_vendor(home: Path, url: str, *, clock: Clock, patience: Patience = HURRIED) -> AsyncIterator[Engines]:
     reranker = CohereReranker(KEY, base_url=url, patience=patience, now=clock)
     async with wiring.reading(settings_for(home, **ENGINES)) as reading:
         try:

@@ -36,6 +36,7 @@ _SCRIPTS = (
     ("\u0900", "\u097f", "hindi"),
     ("\u0b80", "\u0bff", "tamil"),
 )
+_BM25_K, _BM25_B, _USUAL_LENGTH = 1.5, 0.75, 200
 _LOOKED_AT = 300  # words that tell a text's language
 
 # What people wrap a question in. Rare in prose, so rarity alone would take these for its subject.
@@ -136,6 +137,11 @@ def sentences(text: str, tongue: str | None = None) -> list[list[str]]:
             if said := stems(block[boundary["start_index"] : boundary["end_index"]], tongue):
                 found.append(said)
     return found
+
+
+def worth(count: int, length: int) -> float:
+    """What so many mentions in a text of so many words are worth, by BM25: more with each, but never more than 1."""
+    return count / (count + _BM25_K * (1 - _BM25_B + _BM25_B * length / _USUAL_LENGTH))
 
 
 def substance(text: str) -> list[str]:

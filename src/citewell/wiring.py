@@ -9,8 +9,8 @@ from typing import assert_never
 
 from citewell.adapters.sql import SqlLibrary
 from citewell.adapters.writer_lock import writer_lock
-from citewell.answer.flow import Engines as AnswerEngines
 from citewell.answer.rerank import LocalReranker
+from citewell.answer.retrieve import Engines as AnswerEngines
 from citewell.errors import SettingsError
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines as IngestEngines

@@ -13,9 +13,7 @@ import numpy as np
 
 from citewell.models import Chunk, Passage, Vector, Window
 from citewell.ports import Entry
-from citewell.terms import language, stems, subject, substance
-
-_BM25_K, _BM25_B, _USUAL_LENGTH = 1.5, 0.75, 200
+from citewell.terms import language, stems, subject, substance, worth
 
 Sparse: TypeAlias = tuple[list[int], list[float]]
 """Dimensions and their values."""
@@ -39,8 +37,8 @@ def weighted_words(spoken: Sequence[Sequence[str]], named: Sequence[str]) -> Spa
     counts = Counter(stem for sentence in spoken for stem in sentence)
     for stem in named:
         counts[stem] += 2
-    slowness = _BM25_K * (1 - _BM25_B + _BM25_B * counts.total() / _USUAL_LENGTH)
-    by_key = {_key(stem): count * (_BM25_K + 1) / (count + slowness) for stem, count in counts.items()}
+    length = counts.total()
+    by_key = {_key(stem): worth(count, length) for stem, count in counts.items()}
     return list(by_key), list(by_key.values())
 
 

@@ -5,31 +5,20 @@ Every door renders this stream in its own shape; there is no second path.
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 
 from citewell.answer.choose import Quote, choose
 from citewell.answer.confidence import BANDS, confidence, features
 from citewell.answer.decline import decline
 from citewell.answer.extract import candidates
-from citewell.answer.retrieve import Retrieved, retrieve
+from citewell.answer.retrieve import Engines, Retrieved, retrieve
 from citewell.answer.understand import Understood, understand
 from citewell.answer.units import quote, units
 from citewell.models import EVERYWHERE, Answer, Cite, Exchange, Passage, Piece, Project, Segment, Where
-from citewell.ports import Embedder, Index, Reranker
 
 _log = logging.getLogger("citewell.answer")
 
 EXTRACTIVE = "extractive"
-
-
-@dataclass(frozen=True, slots=True)
-class Engines:
-    """What an answer is made with."""
-
-    embedder: Embedder
-    index: Index
-    reranker: Reranker
 
 
 async def answer(
@@ -44,15 +33,7 @@ async def answer(
     """The answer as it is written: text and citations, then the whole as an `Answer`."""
     began = perf_counter()
     asked = understand(question, history)
-    found = await retrieve(
-        asked.question,
-        project=project.id,
-        embedder=engines.embedder,
-        index=engines.index,
-        reranker=engines.reranker,
-        limit=top_k,
-        where=where,
-    )
+    found = await retrieve(asked.question, project=project.id, engines=engines, limit=top_k, where=where)
     _stage("retrieved", began, passages=len(found.passages))
     quotes, certainty = _quotes(asked, found)
     words, nearest = ("", ()) if quotes else decline(asked, found.passages, where)

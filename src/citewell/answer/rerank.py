@@ -17,7 +17,7 @@ from citewell.answer.weights import fitted
 from citewell.errors import RerankerUnavailable, SettingsError
 from citewell.models import Passage
 from citewell.ports import Reranker
-from citewell.terms import ENGLISH, language, stems
+from citewell.terms import ENGLISH, language, stems, worth
 
 _log = logging.getLogger("citewell.answer")
 
@@ -26,7 +26,6 @@ FEATURES = (
 )  # fmt: skip
 
 _WEIGHTS = fitted("rerank", FEATURES)
-_BM25_K, _BM25_B, _USUAL_LENGTH = 1.5, 0.75, 200
 
 
 class LocalReranker:
@@ -75,13 +74,9 @@ def features(question: str, passages: Sequence[Passage], weights: Mapping[str, f
 
 
 def _bm25(counts: Mapping[str, int], label: frozenset[str], length: int, weights: Mapping[str, float]) -> float:
-    """BM25 as a share of the most it could be."""
-    slowness = _BM25_K * (1 - _BM25_B + _BM25_B * length / _USUAL_LENGTH)
-    total = 0.0
-    for stem, weight in weights.items():
-        if count := counts.get(stem, 0) + 2 * (stem in label):
-            total += weight * count / (count + slowness)
-    return total
+    """BM25 as a share of the most it could be; a word in the title or headings counts as two more."""
+    said = {stem: counts.get(stem, 0) + 2 * (stem in label) for stem in weights}
+    return sum(weights[stem] * worth(count, length) for stem, count in said.items() if count)
 
 
 def _mostly_other_letters(text: str) -> bool:

@@ -11,6 +11,16 @@ from citewell.models import EVERYWHERE, Passage, Where
 from citewell.ports import Embedder, Index, Reranker
 from citewell.terms import subject
 
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """What an answer is made with."""
+
+    embedder: Embedder
+    index: Index
+    reranker: Reranker
+
+
 CANDIDATES = 40
 """Passages ranked for every question; those beyond top_k tell how special the first ones are."""
 
@@ -29,23 +39,17 @@ class Retrieved:
 
 
 async def retrieve(
-    question: str,
-    *,
-    project: UUID,
-    embedder: Embedder,
-    index: Index,
-    reranker: Reranker,
-    limit: int,
-    where: Where = EVERYWHERE,
+    question: str, *, project: UUID, engines: Engines, limit: int, where: Where = EVERYWHERE
 ) -> Retrieved:
-    vector = await embedder.embed_query(question)
+    index = engines.index
+    vector = await engines.embedder.embed_query(question)
     ranked = await index.search(project, vector=vector, words=question, limit=max(limit, CANDIDATES), where=where)
     spoken = subject(question)
     total, counts = await index.frequencies(project, list(spoken), where=where)
     if not total and not (where and (await index.frequencies(project, []))[0]):
         raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
     found = weigh(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=len(ranked))
-    passages = await reorder(question, found.passages, reranker=reranker, weights=found.weights)
+    passages = await reorder(question, found.passages, reranker=engines.reranker, weights=found.weights)
     return replace(found, passages=passages[:limit])
 
 

@@ -55,9 +55,7 @@ async def search(words: str, project: str, top_k: int, where: Where, as_json: bo
         found = await retrieve(
             words,
             project=Project.named(project).id,
-            embedder=reading.engines.embedder,
-            index=reading.engines.index,
-            reranker=reading.engines.reranker,
+            engines=reading.engines,
             limit=top_k,
             where=where,
         )

@@ -14,7 +14,7 @@ from citewell.cli.showing import Shown
 from citewell.models import Exchange, Project, Where
 
 if TYPE_CHECKING:
-    from citewell.answer.flow import Engines
+    from citewell.answer.retrieve import Engines
 
 
 @click.command()

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
-from citewell.answer.retrieve import retrieve
+from citewell.answer.retrieve import Engines, retrieve
 from citewell.evaluate.golden import Question
 from citewell.evaluate.relevance import DEPTH, Kept, Placement, Wanted, place, says, wanted
 from citewell.models import Answer, Passage, Project, Segment
@@ -108,7 +108,7 @@ async def run_questions(
     questions: Sequence[Question],
     *,
     project: Project,
-    engines: flow.Engines,
+    engines: Engines,
     library: Library,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> list[Outcome]:
@@ -148,7 +148,7 @@ class _Stacks:
         return self._fetched[document_id]
 
 
-async def _ask(question: Question, *, project: Project, engines: flow.Engines, stacks: _Stacks) -> Outcome:
+async def _ask(question: Question, *, project: Project, engines: Engines, stacks: _Stacks) -> Outcome:
     began = perf_counter()
     pieces = flow.answer(question.text, project=project, engines=engines)
     text, answer = await flow.whole(pieces, Numbered().render)
@@ -164,14 +164,12 @@ async def _ask(question: Question, *, project: Project, engines: flow.Engines, s
     )
 
 
-async def _ranking(question: Question, *, project: Project, engines: flow.Engines) -> tuple[Passage, ...]:
+async def _ranking(question: Question, *, project: Project, engines: Engines) -> tuple[Passage, ...]:
     asked = " ".join(question.text.split())
     found = await retrieve(
         asked,
         project=project.id,
-        embedder=engines.embedder,
-        index=engines.index,
-        reranker=engines.reranker,
+        engines=engines,
         limit=DEPTH,
     )
     return found.passages
