@@ -241,3 +241,13 @@ def test_whatever_is_asked_of_whatever_text_the_quotes_hold(question: str, texts
 
 def _fences(text: str) -> Counter[str]:
     return Counter(re.findall(r"```bash\n.*?\n```", text, re.DOTALL)) + Counter({"```": text.count("```") % 2})
+
+
+def test_who_asks_how_gets_every_step_of_the_list_that_follows() -> None:
+    text = (
+        "Descale the machine every three months. Use citric acid, never vinegar.\n\n"
+        "1. Fill the tank.\n2. Press both keys.\n3. Rinse twice.\n\nThe warranty lasts two years."
+    )
+    (found,) = said("How do I descale the machine?", text)
+    assert found.endswith("1. Fill the tank.\n2. Press both keys.\n3. Rinse twice.")
+    assert "Descale the machine every three months." in found

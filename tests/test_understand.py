@@ -262,3 +262,11 @@ def _until(terminal: int, mark: str) -> str:
     while mark not in shown.replace("\r", "") and select.select([terminal], [], [], 60)[0]:
         shown += os.read(terminal, 4096).decode(errors="replace")
     return shown.replace("\r", "")
+
+
+def test_who_asks_why_of_an_answer_does_not_hear_it_again(book_home: Path) -> None:
+    question = "What is the zero moment point?"
+    first, _ = ask(book_home, question)
+    second, answer = ask(book_home, "and why is that?", history=[Exchange(question, first)])
+    assert all(segment.text not in first for segment in answer.segments)
+    assert second != first

@@ -39,6 +39,11 @@ _ASKS_FOR_SEVERAL = re.compile(
       | ^\W*(?:is|are|was|does|do|did|can|could|should|may|must|will)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_ASKS_FOR_STEPS = re.compile(
+    r"\bhow (?:do|can|should|would|could|to)\b|\b(?:steps?|procedure|instructions)\b"
+    r"|\bwie\b(?! (?:viele?|oft|lange?|hoch|groß|heiß|schnell|weit|alt)\b)|\b(?:schritte?|cómo|pasos|comment|étapes)\b",
+    re.IGNORECASE,
+)
 _ASKS_TO_COMPARE = re.compile(
     r"\b(?:differences?|differs?|compared?|comparison|versus|vs|pros|cons|better|advantages?)\b", re.IGNORECASE
 )
@@ -214,6 +219,17 @@ class _Page:
         follow = announced(self.text, unit, self.units[self._places[unit] + 1 :])
         return self.siblings(follow[0])[: len(follow)] if follow and follow[0].kind == "item" else follow
 
+    def steps(self, unit: Unit) -> list[Unit]:
+        """The rest of a paragraph and the numbered list it leads up to; or the one that an item is part of."""
+        begin = at = self._places[unit] + (unit.kind == "sentence")
+        while at < len(self.units) and self._continues(self.units[at - 1], self.units[at]):
+            at += 1
+        first = self.units[at] if at < len(self.units) else None
+        if first is None or first.kind != "item" or not self.line(first).lstrip()[:1].isdigit():
+            return []
+        follows = first is unit or self.adjoins(self.units[at - 1], first)
+        return [*self.units[begin:at], *self.siblings(first)] if follows else []
+
     def siblings(self, unit: Unit) -> list[Unit]:
         """The list an item is part of; anything else is alone."""
         first = last = self._places[unit]
@@ -261,6 +277,7 @@ class _Answer:
     def __init__(self, pages: Sequence[_Page], question: str) -> None:
         self._pages = pages
         self._compares = bool(_ASKS_TO_COMPARE.search(question))
+        self._steps = bool(_ASKS_FOR_STEPS.search(question))
         self._several = self._compares or bool(_ASKS_FOR_SEVERAL.search(question))
         self._meaning = _meaning(question)
         self._order: dict[object, int] = {}
@@ -311,6 +328,8 @@ class _Answer:
         unit = one.unit
         lead = page.introduction(unit)
         introduced = [*(page.before(lead) or []), lead] if lead else []
+        if self._steps and unit.kind in ("sentence", "item") and (steps := page.steps(unit)):
+            yield [*before, *introduced, *(() if unit in steps else (unit,)), *steps]
         if unit.kind == "item":
             siblings = page.siblings(unit)
             if lead and self._several and not self._compares:

@@ -160,7 +160,9 @@ def _bare(_text: str, plain: str, last: _Turn | None) -> Understood | None:
     if again and last.asked.question.casefold().startswith(again):
         return Understood(last.asked.question, "more", follows=last.asked.topic)
     about = focus(last.asked.topic)
-    return Understood(beside(plain, about.words if about else last.asked.topic), follows=last.asked.topic)
+    # Who asks why or how of an answer has read it: the same sentences again would be no answer.
+    said = (last.answer,) if again else ()
+    return Understood(beside(plain, about.words if about else last.asked.topic), said=said, follows=last.asked.topic)
 
 
 _SAMPLE = re.compile(
@@ -180,7 +182,8 @@ def _sample(_text: str, plain: str, last: _Turn | None) -> Understood | None:
     if not last:
         return Understood(plain, "unclear", reply=f"{wanted} what?")
     about = focus(last.asked.topic)
-    return Understood(f"{wanted} {about.words if about else last.asked.topic}", follows=last.asked.topic)
+    topic = about.words if about else last.asked.topic
+    return Understood(f"{wanted} {topic}", said=(last.answer,), follows=last.asked.topic)
 
 
 _NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth")

@@ -82,14 +82,15 @@ def answer_json(text: str, answer: Answer, cited: list[Passage]) -> dict[str, ob
         "low_confidence": answer.low_confidence,
         "mode": answer.mode,
         "model": answer.model,
-        "citations": [passage_json(passage) for passage in cited],
+        "citations": [passage_json(passage, line=answer.line(passage)) for passage in cited],
         "nearest": [
             {"title": one.chunk.topic, "source": one.chunk.source, "url": one.chunk.url} for one in answer.nearest
         ],
     }
 
 
-def passage_json(passage: Passage) -> dict[str, object]:
+def passage_json(passage: Passage, *, line: int | None = None) -> dict[str, object]:
+    """A passage; `line` is where the first words that were taken from it stand, else where it begins."""
     chunk = passage.chunk
     return {
         "id": chunk.id,
@@ -100,7 +101,7 @@ def passage_json(passage: Passage) -> dict[str, object]:
         "section": chunk.section,
         "start": chunk.start,
         "end": chunk.end,
-        "line": chunk.first_line,
+        "line": line or chunk.first_line,
         "score": round(passage.score, 4),
         "text": chunk.text,
     }
