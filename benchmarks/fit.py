@@ -10,7 +10,6 @@ the confidence. Then everything is fitted on all; --write puts that into the pac
 
 import argparse
 import asyncio
-import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -26,7 +25,8 @@ from citewell.answer import confidence as confidence_model
 from citewell.answer import extract as extract_model
 from citewell.answer import rerank as rerank_model
 from citewell.answer.extract import Candidate
-from folds import FOLDS, FOLDS_FILE, fold_of, install
+from folds import FOLDS, FOLDS_FILE, digest, fold_of, install
+from scoring import calibration_error, hit, ndcg
 
 WEIGHTS = Path(extract_model.__file__).with_name("weights.json")
 TOP = 5
@@ -201,11 +201,9 @@ def report(asked: Sequence[Asked], folds: Sequence[Weights]) -> None:
             order = ranked(one, weights.rerank)
             if one.kind == "covered":
                 files = list(dict.fromkeys(one.one.named(one.found.passages[at].chunk.source) for at in order))[:10]
-                wanted = {path.split("#page=")[0] for path in one.row.relevant}
-                hits = [path in wanted for path in files]
-                ideal = sum(1 / np.log2(2 + at) for at in range(min(10, len(wanted))))
-                gain = sum(hit / np.log2(2 + at) for at, hit in enumerate(hits)) / ideal
-                scores[name].append((float(hits[:1] == [True]), float(any(hits[:5])), float(gain)))
+                wanted = frozenset(path.split("#page=")[0] for path in one.row.relevant)
+                gain = ndcg(files, dict.fromkeys(wanted, 1.0))
+                scores[name].append((hit(files, wanted, within=1), hit(files, wanted, within=5), gain))
                 if one.row.answers and not one.site:
                     found, gold = units(one, weights.rerank)
                     best = np.argsort([-unit.log_odds for unit in found], kind="stable")
@@ -228,10 +226,8 @@ def report(asked: Sequence[Asked], folds: Sequence[Weights]) -> None:
         print(f"{corpus:20} {kind:12} {len(shown):6} {sure[0]:9.3f} {sure[1]:7.3f}")
     sizes = Counter((one.corpus, one.kind) for one, _, _ in calibrated)
     share = np.array([FITTED_ON[one.kind] / sizes[one.corpus, one.kind] for one, _, _ in calibrated])
-    odds_, labels = np.array([row[1:] for row in calibrated]).T
-    tenth = np.clip((odds_ * 10).astype(int), 0, 9)
-    gaps = [abs(((odds_ - labels) * share)[tenth == part].sum()) for part in range(10)]
-    print(f"calibration error {sum(gaps) / share.sum():.3f}")
+    forecasts = np.column_stack([[row[1:] for row in calibrated], share])
+    print(f"calibration error {calibration_error(forecasts):.3f}")
 
 
 def sigmoid(values: Any) -> Any:
@@ -257,7 +253,7 @@ def main() -> None:
 
 def _digests(asked: Sequence[Asked]) -> list[str]:
     """The groups that were fitted on, shortened: a question of another group is judged by the package's weights."""
-    return sorted({hashlib.sha256(one.group.encode()).hexdigest()[:12] for one in asked if one.kind == "covered"})
+    return sorted({digest(one.group) for one in asked if one.kind == "covered"})
 
 
 if __name__ == "__main__":

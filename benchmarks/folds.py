@@ -20,6 +20,11 @@ def fold_of(group: str) -> int:
     return hashlib.sha256(group.encode()).digest()[0] % FOLDS
 
 
+def digest(group: str) -> str:
+    """A group's name, shortened."""
+    return hashlib.sha256(group.encode()).hexdigest()[:12]
+
+
 def install(weights: Mapping[str, Any]) -> None:
     """Let the package answer with these weights from now on; by name, or in the order of its features."""
     for name, values in weights.items():
@@ -47,7 +52,7 @@ class Unseen:
         return cls(shipped, saw["groups"], saw["folds"])
 
     def knows(self, group: str) -> bool:
-        return hashlib.sha256(group.encode()).hexdigest()[:12] in self._groups
+        return digest(group) in self._groups
 
     def use_for(self, group: str) -> None:
         fold = fold_of(group) if self.knows(group) else -1

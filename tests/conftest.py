@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -18,6 +19,7 @@ from citewell.models import (
     DEFAULT_PROJECT,
     EVERYWHERE,
     Answer,
+    Chunk,
     Document,
     Exchange,
     IngestResult,
@@ -115,6 +117,25 @@ def ask(
             return await flow.whole(pieces, Numbered().render)
 
     return asyncio.run(run())
+
+
+def chunk_of(text: str, *, number: int = 0) -> Chunk:
+    """A chunk for a pure step: a document of its own that says only this."""
+    return Chunk(
+        id=f"{number}",
+        document_id=UUID(int=number + 1),
+        content_hash="",
+        index=0,
+        source=f"{number}.md",
+        chapter="Waterworks",
+        section="",
+        headings=(),
+        text=text,
+        start=0,
+        end=len(text),
+        first_line=1,
+        last_line=1 + text.count("\n"),
+    )
 
 
 def find(home: Path, words: str, *, project: str = DEFAULT_PROJECT) -> list[Passage]:

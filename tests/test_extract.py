@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from itertools import pairwise
-from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -12,8 +11,9 @@ from hypothesis import strategies as st
 from citewell.answer.choose import MOST_CHARACTERS, Quote, choose
 from citewell.answer.extract import candidates
 from citewell.answer.units import quote, units
-from citewell.models import Chunk, Passage
+from citewell.models import Passage
 from citewell.terms import subject
+from tests.conftest import chunk_of
 
 PUMPS = """## Pumps
 
@@ -51,28 +51,7 @@ pumpctl wait
 
 
 def passages(*texts: str) -> list[Passage]:
-    return [
-        Passage(
-            Chunk(
-                id=f"{at}",
-                document_id=UUID(int=at + 1),
-                content_hash="",
-                index=0,
-                source=f"{at}.md",
-                chapter="Waterworks",
-                section="",
-                headings=(),
-                text=text,
-                start=0,
-                end=len(text),
-                first_line=1,
-                last_line=1 + text.count("\n"),
-            ),
-            score=1 / (1 + at),
-            windows=(),
-        )
-        for at, text in enumerate(texts)
-    ]
+    return [Passage(chunk_of(text, number=at), score=1 / (1 + at), windows=()) for at, text in enumerate(texts)]
 
 
 def quotes(question: str, *texts: str) -> list[Quote]:

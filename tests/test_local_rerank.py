@@ -1,11 +1,11 @@
 """The local reranker weighs words against meaning; nothing here needs an engine."""
 
 import asyncio
-from uuid import uuid4
 
 from citewell.answer.rerank import LocalReranker
-from citewell.models import Chunk, Passage
+from citewell.models import Passage
 from citewell.terms import sentences
+from tests.conftest import chunk_of
 
 
 def test_a_passage_that_says_it_in_one_sentence_comes_before_one_that_scatters_it() -> None:
@@ -27,19 +27,4 @@ def test_in_another_language_words_decide() -> None:
 
 
 def _passage(text: str, score: float = 0.5) -> Passage:
-    chunk = Chunk(
-        id=text,
-        document_id=uuid4(),
-        content_hash="",
-        index=0,
-        source="a.md",
-        chapter="A",
-        section="",
-        headings=(),
-        text=text,
-        start=0,
-        end=len(text),
-        first_line=1,
-        last_line=1,
-    )
-    return Passage(chunk, score, (), whole=score, spoken=tuple(map(tuple, sentences(text))))
+    return Passage(chunk_of(text), score, (), whole=score, spoken=tuple(map(tuple, sentences(text))))

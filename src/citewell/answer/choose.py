@@ -71,7 +71,6 @@ _PLEONASTIC = re.compile(
 _CAPTION = re.compile(r"^\W*(?:figure|fig\.|table|listing|image)\ \d", re.IGNORECASE | re.VERBOSE)
 _ONLY_A_LINK = re.compile(r"^\W*\[[^\]]+\]\(\S+\)(?:\s*[-–—:(].*)?$")
 _PROMISES = re.compile(r"\byou(?:\ will|'ll)\ (?:be\ able|learn|understand|know)\b", re.IGNORECASE | re.VERBOSE)
-_DRAWING = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*(?:mermaid|dot|graphviz|plantuml)\b")  # fenced, but no code
 _BLANK = re.compile(r"[\s>]*")
 _TO_ITEM = re.compile(r"[\s>]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 
@@ -128,8 +127,7 @@ def _ranked(question: str, found: Sequence[Candidate], pages: Sequence["_Page"])
     ] or worth[:1]
     first: Candidate | None = None
     if asks_for_code:
-        listings = (one for one in ranked if one.unit.kind == "code")
-        first = next((one for one in listings if not _DRAWING.match(pages[one.passage].said(one.unit))), None)
+        first = next((one for one in ranked if one.unit.kind == "code"), None)
     elif meaning := _meaning(question):
         first = next((one for one in worth if meaning.match(pages[one.passage].said(one.unit))), None)
     return [first, *(one for one in worth if one is not first)] if first else worth

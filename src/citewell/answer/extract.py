@@ -62,6 +62,7 @@ _WANTS_CODE = re.compile(
     r"|example|how (?:do|can|would) (?:i|we|you)|how to)\b",
     re.IGNORECASE,
 )
+_DRAWING = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*(?:mermaid|dot|graphviz|plantuml)\b")  # fenced, but no code
 _NAME = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][\w’'-]+")
 
 FEATURES = (
@@ -101,7 +102,11 @@ def candidates(question: str, passages: Sequence[Passage], weights: Mapping[str,
     for rank, passage in enumerate(passages):
         text = passage.chunk.text
         # Code speaks of many things it does not explain; it answers who asks for it. A diagram's source answers nobody.
-        parts = [unit for unit in units(text) if unit.kind != "code" or (wants_code and not _is_diagram(text, unit))]
+        parts = [
+            unit
+            for unit in units(text)
+            if unit.kind != "code" or (wants_code and not _DRAWING.match(text, unit.start, unit.end))
+        ]
         tongue = language(text)
         spoken = [frozenset(stems(quote(text, unit), tongue)) for unit in parts]
         label = frozenset(stems(passage.chunk.label, tongue))
@@ -123,10 +128,6 @@ def mark_most_covered(found: Sequence[Candidate]) -> None:
     most = max((one.features[_COVERED] for one in found), default=0.0)
     for one in found:
         one.features[_MOST_COVERED] = float(one.features[_COVERED] >= most - 1e-9)
-
-
-def _is_diagram(text: str, unit: Unit) -> bool:
-    return text[unit.start : unit.end].lstrip("`~ >").startswith(("mermaid", "plantuml", "dot\n"))
 
 
 def _nearest_window(passage: Passage, unit: Unit) -> float:
