@@ -8,7 +8,11 @@
     ├── IndexMismatch           the index was made with another embedding model, or by another version
     ├── BadFilter               a search is narrowed to what cannot be
     ├── ModelError              the local model's file is missing or not the one we trust
-    ├── StoreUnavailable        the database or the vector store does not answer
+    ├── NotFound                there is no such thing, or not for whoever asks
+    ├── Refused                 a key is missing, wrong, revoked or not for this
+    ├── TooBusy                 more is being asked than is allowed; come back later
+    ├── StoreUnavailable        the database does not answer
+    │   └── IndexUnavailable    the vector store does not answer
     └── RerankerUnavailable     a vendor did not rank the passages; answers go on in the local order
 
 This room knows no HTTP status and no exit code: `http/errors.py` and `cli.py` each keep one table.
@@ -47,8 +51,24 @@ class ModelError(CitewellError):
     """The local model's file is missing or not the one we trust."""
 
 
+class NotFound(CitewellError):
+    """There is no such thing, or not for whoever asks."""
+
+
+class Refused(CitewellError):
+    """A key is missing, wrong, revoked or not for this."""
+
+
+class TooBusy(CitewellError):
+    """More is being asked than is allowed."""
+
+
 class StoreUnavailable(CitewellError):
-    """The database or the vector store does not answer."""
+    """The database does not answer."""
+
+
+class IndexUnavailable(StoreUnavailable):
+    """The vector store does not answer."""
 
 
 class RerankerUnavailable(CitewellError):

@@ -2,10 +2,28 @@
 
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from citewell.models import EVERYWHERE, Chunk, Document, Entered, Known, Matrix, Passage, Project, Vector, Where
+from citewell.models import (
+    EVERYWHERE,
+    Chunk,
+    Document,
+    Entered,
+    Exchange,
+    Key,
+    Known,
+    Matrix,
+    Owner,
+    Passage,
+    Project,
+    Recorded,
+    Trace,
+    Upload,
+    Vector,
+    Where,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +156,10 @@ class Library(Protocol):
         """The index generation that shows what the library holds."""
         ...
 
+    async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:
+        """What became of each chunk; a chunk of another project is as unknown as one that never was."""
+        ...
+
 
 class Ledger(Protocol):
     """The truth, written: staged piece by piece, then entered all at once. For one writer at a time."""
@@ -181,3 +203,95 @@ class VectorCache(Protocol):
     async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]: ...
 
     async def remember(self, embeddings: Mapping[str, Embedding], *, model: str) -> None: ...
+
+
+class Projects(Protocol):
+    """Which projects there are. The default one always is."""
+
+    async def projects(self) -> list[tuple[Project, datetime]]:
+        """By name, each with when it was made."""
+        ...
+
+    async def project(self, identity: UUID) -> tuple[Project, datetime] | None: ...
+
+    async def create(self, project: Project) -> bool:
+        """Whether it is new; a project that is there stays as it is."""
+        ...
+
+    async def drop(self, identity: UUID) -> None:
+        """Forget the project, its sessions, uploads and past citations; an ingest removed its documents before."""
+        ...
+
+
+class Sessions(Protocol):
+    """Conversations that outlast a connection. A session of somebody else gives nothing away.
+
+    Each is asked for by an `Owner`: the project and key must be those that opened the session, unless the owner is
+    an admin of its project. To anybody else `history` is empty, `forget` does nothing and the others raise NotFound.
+    """
+
+    async def recent(self, session: UUID, owner: Owner, *, limit: int) -> list[Exchange]:
+        """The last complete exchanges, oldest first; none for a session that is new."""
+        ...
+
+    async def record(self, told: Recorded, owner: Owner, *, once: str | None = None) -> Recorded:
+        """Keep an exchange; its session is made, or touched. Gives what is kept.
+
+        With `once`, a client's word for this very request, it is kept once, however often and wherever at the same
+        time it is tried: a complete exchange takes the place of an incomplete one, and otherwise the first stays.
+        """
+        ...
+
+    async def earlier(self, once: str, owner: Owner) -> Recorded | None:
+        """What was kept under this word by this owner."""
+        ...
+
+    async def history(
+        self, session: UUID, owner: Owner, *, limit: int | None = None, offset: int = 0
+    ) -> tuple[list[Recorded], int]:
+        """Exchanges, oldest first, and how many there are in all."""
+        ...
+
+    async def forget(self, session: UUID, owner: Owner) -> None: ...
+
+
+class Keys(Protocol):
+    """API keys by their public id. Only a digest of each secret is kept."""
+
+    async def add(self, key: Key, *, digest: str) -> None: ...
+
+    async def find(self, identity: str) -> tuple[Key, str] | None:
+        """The key and its digest, revoked or not."""
+        ...
+
+    async def keys(self) -> list[Key]:
+        """Every key there ever was, oldest first."""
+        ...
+
+    async def revoke(self, identity: str) -> bool:
+        """Whether there was such a key and it was not revoked yet."""
+        ...
+
+
+class Uploads(Protocol):
+    """What clients sent in, waiting for the one writer. The newest wish for a path is the one that counts."""
+
+    async def add(self, upload: Upload, *, content: bytes) -> None:
+        """Put it in line; what waits or failed for the same path in the project gives way."""
+        ...
+
+    async def take(self) -> tuple[Upload, bytes] | None:
+        """The oldest that is PENDING, or left PROCESSING by a worker that died; PROCESSING now, one attempt more."""
+        ...
+
+    async def finish(self, identity: UUID, *, error: str | None = None) -> None:
+        """Done: it leaves the line, or, with an error, stays as FAILED; its content goes either way."""
+        ...
+
+    async def uploads(self, project: UUID) -> list[Upload]:
+        """What waits, runs or failed, oldest first."""
+        ...
+
+    async def withdraw(self, project: UUID, path: str) -> bool:
+        """Take back what waits or failed for a path; whether there was anything."""
+        ...

@@ -3,7 +3,7 @@
 An answer streams as text and `Cite`s; nobody writes a mark into text and parses it out again.
 """
 
-from citewell.models import Passage, Piece
+from citewell.models import Passage, Piece, Reached
 
 
 class Numbered:
@@ -15,6 +15,8 @@ class Numbered:
         self.passages: list[Passage] = []
 
     def render(self, piece: Piece) -> str:
+        if isinstance(piece, Reached):
+            return ""
         if isinstance(piece, str):
             self._last = piece or self._last
             return piece

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from datetime import UTC
 
 import click
 
@@ -129,7 +128,7 @@ def _entered_json(one: Entered) -> dict[str, object]:
         "url": one.url,
         "chunks": one.chunks,
         "characters": one.characters,
-        "ingested_at": one.ingested_at.replace(tzinfo=UTC).isoformat(),
+        "ingested_at": one.ingested_at.isoformat(),
     }
 
 

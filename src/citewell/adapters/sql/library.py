@@ -19,9 +19,9 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from citewell.adapters import tables
+from citewell.adapters.sql import tables
 from citewell.errors import StoreUnavailable
-from citewell.models import Chunk, Document, Entered, Known, Project
+from citewell.models import Chunk, Document, Entered, Known, Project, Trace
 from citewell.ports import Embedding
 
 _GENERATION = "index_generation"
@@ -101,7 +101,7 @@ class SqlLibrary:
         documents: list[dict[str, object]] = []
         chunks: list[dict[str, object]] = []
         for document, parts in entered:
-            text_hash = hashlib.sha256(document.text.encode("utf-8", "surrogatepass")).hexdigest()
+            text_hash = _text_hash(document.text)
             texts.append({"hash": text_hash, "text": document.text})
             documents.append(
                 {
@@ -178,6 +178,9 @@ class SqlLibrary:
             value = await connection.scalar(select(tables.facts.c.value).where(tables.facts.c.name == _GENERATION))
         return None if value is None else int(value)
 
+    async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:
+        raise NotImplementedError
+
     async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]:
         known: dict[str, Embedding] = {}
         async with self._engine.connect() as connection:
@@ -251,12 +254,17 @@ def _translated(database: Path) -> Iterator[None]:
         raise StoreUnavailable(f"the database {database} cannot be opened: {reason}") from error
 
 
+def _text_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def _row(chunk: Chunk) -> dict[str, object]:
     return {
         "id": chunk.id,
         "document_id": chunk.document_id,
         "chunk_index": chunk.index,
         "content_hash": chunk.content_hash,
+        "text_hash": _text_hash(chunk.text),
         "embedding_key": chunk.embedding_key,
         "section": chunk.section,
         "headings": json.dumps(chunk.headings, ensure_ascii=False),
