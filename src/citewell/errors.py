@@ -6,7 +6,8 @@
     ├── IngestRunning           another process holds the writer's lock
     ├── EmptyKnowledgeBase      nothing has been ingested yet
     ├── IndexMismatch           the index was made with another embedding model, or by another version
-    ├── BadFilter               a search is narrowed to what cannot be
+    ├── BadRequest              what is asked for makes no sense
+    │   └── BadFilter           a search is narrowed to what cannot be
     ├── ModelError              the local model's file is missing or not the one we trust
     ├── NotFound                there is no such thing, or not for whoever asks
     ├── Refused                 a key is missing, wrong, revoked or not for this
@@ -43,7 +44,11 @@ class IndexMismatch(CitewellError):
     """The index was made with another embedding model than the one that asks, or by another version of Citewell."""
 
 
-class BadFilter(CitewellError):
+class BadRequest(CitewellError):
+    """What is asked for makes no sense."""
+
+
+class BadFilter(BadRequest):
     """A search is narrowed to what cannot be."""
 
 
@@ -61,6 +66,10 @@ class Refused(CitewellError):
 
 class TooBusy(CitewellError):
     """More is being asked than is allowed."""
+
+    def __init__(self, message: str, *, retry_after_seconds: int) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class StoreUnavailable(CitewellError):

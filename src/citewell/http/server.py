@@ -1,13 +1,19 @@
 """Run the application: one process, since the embedded index has one owner."""
 
+import asyncio
+import atexit
 import logging
+import os
+import shutil
 import socket
+import tempfile
 
 import uvicorn
 
 from citewell import logs, wiring
 from citewell.errors import SettingsError
 from citewell.http.app import create_app
+from citewell.http.gate import LOOPBACK
 from citewell.settings import Settings
 
 _log = logging.getLogger("citewell.http")
@@ -19,11 +25,31 @@ def run(settings: Settings, *, host: str, port: int) -> None:
     wiring.check(settings)
     for name in settings.unused():
         _log.warning("%s is set, but nothing that is configured uses it", name)
-    if host not in ("127.0.0.1", "::1", "localhost"):
-        _log.warning("listening on %s: whoever can reach this address can ask", host)
+    asyncio.run(_check_open(settings, host))
+    _spool_at_home(settings)
     config = uvicorn.Config(create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=10)
     listener = _listen(host, port)
     _Server(config, host=host, port=listener.getsockname()[1]).run(sockets=[listener])
+
+
+async def _check_open(settings: Settings, host: str) -> None:
+    """Raise SettingsError where anybody who reaches the address could ask: that takes a key."""
+    async with wiring.keeping(settings) as keeping:
+        guarded = any(not key.revoked_at for key in await keeping.keys.keys())
+    if not guarded and host not in LOOPBACK:
+        raise SettingsError(
+            f"refusing to listen on {host}: whoever can reach it could ask, upload and delete. "
+            "Make a key first with `citewell keys create NAME`, or listen on 127.0.0.1"
+        )
+
+
+def _spool_at_home(settings: Settings) -> None:
+    """What is put aside for a moment (an upload as it arrives, a copy of the index) lies in the home folder only."""
+    spool = settings.home / "spool" / str(os.getpid())
+    shutil.rmtree(spool, ignore_errors=True)
+    spool.mkdir(parents=True)
+    atexit.register(shutil.rmtree, spool, ignore_errors=True)
+    tempfile.tempdir = str(spool.resolve())
 
 
 class _Server(uvicorn.Server):

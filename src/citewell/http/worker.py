@@ -1,0 +1,74 @@
+"""The process that takes in what was uploaded, started when there is something to do; the server only answers."""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from citewell.models import Project, Upload
+from citewell.ports import Uploads
+from citewell.settings import Settings
+
+_log = logging.getLogger("citewell.http")
+
+_PATIENCE_SECONDS = 20.0
+_LOOK_SECONDS = 0.1
+
+
+class Worker:
+    """Starts `citewell worker` and starts it again should it die with work left."""
+
+    def __init__(self, settings: Settings, uploads: Uploads) -> None:
+        self._settings = settings
+        self._uploads = uploads
+        self._wanted = asyncio.Event()
+        self._process: asyncio.subprocess.Process | None = None
+        self._minding = asyncio.create_task(self._mind())
+        self._wanted.set()  # what was left when the last server went
+
+    def wake(self) -> None:
+        self._wanted.set()
+
+    async def remove(self, project: Project, paths: Sequence[str]) -> bool:
+        """Remove documents; whether that is done, or only under way because another ingest is not."""
+        for path in paths:
+            upload = Upload(uuid4(), project, path, "delete", "PENDING", 0, datetime.now(UTC))
+            await self._uploads.add(upload, content=b"")
+        self.wake()
+        for _ in range(round(_PATIENCE_SECONDS / _LOOK_SECONDS)):
+            left = {one.path for one in await self._uploads.uploads(project.id) if one.kind == "delete"}
+            if not left.intersection(paths):
+                return True
+            await asyncio.sleep(_LOOK_SECONDS)
+        return False
+
+    async def close(self) -> None:
+        """End it; what it was doing is done again by the next."""
+        self._minding.cancel()
+        await asyncio.gather(self._minding, return_exceptions=True)
+        if self._process and self._process.returncode is None:
+            self._process.terminate()
+            await self._process.wait()
+
+    async def _mind(self) -> None:
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            if await self._left():
+                self._process = await asyncio.create_subprocess_exec(
+                    sys.executable, "-m", "citewell", "worker", stdin=asyncio.subprocess.DEVNULL, env=self._environment()
+                )
+                if code := await self._process.wait():
+                    _log.warning("the upload worker ended with code %s; starting it again", code)
+                    await asyncio.sleep(1)
+                    self._wanted.set()
+
+    async def _left(self) -> bool:
+        return bool(await self._uploads.waiting())
+
+    def _environment(self) -> dict[str, str]:
+        """The settings in force, whatever folder and variables they came from."""
+        return {**os.environ, **self._settings.as_environment()}
