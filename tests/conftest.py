@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 
 from citewell import wiring
+from citewell.adapters.sql.engine import Database
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.ingest.flow import ingest
@@ -28,6 +29,7 @@ from citewell.models import (
     Where,
 )
 from citewell.settings import Settings
+from tests.postgres import CannotStart, PostgresServer
 
 BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
 PROJECT = Project.named(DEFAULT_PROJECT)
@@ -67,6 +69,51 @@ def docs(tmp_path: Path) -> Path:
     )
     (folder / "03-pipes.mdx").write_text("---\ntitle: Pipes\n---\n\nCopper pipes carry hot water.\n")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A real PostgreSQL. A test that stops or freezes it must bring it back."""
+    try:
+        server = PostgresServer()
+    except CannotStart as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> str:
+    """An empty database in PostgreSQL."""
+    return postgres_server.create()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> str | None:
+    """What DATABASE_URL is: nothing, and in a second run of the test a new database with its tables in PostgreSQL."""
+    if request.param == "sqlite":
+        return None
+    return ready(request.getfixturevalue("postgres_server"))
+
+
+@pytest.fixture
+def database(database_url: str | None, home: Path) -> Path | str:
+    """Where `Database.open` finds a new database on either engine: the one that `home` and `database_url` mean."""
+    return database_url or home / "citewell.db"
+
+
+def ready(server: PostgresServer) -> str:
+    """The URL of a new database that has its tables: a copy, for that is quicker than making them."""
+    template = "citewell_template"
+    if not server.has(template):
+
+        async def prepare() -> None:
+            await (await Database.open(server.create(name=template))).close()
+
+        asyncio.run(prepare())
+    return server.create(template=template)
 
 
 def settings_for(home: Path, **values: object) -> Settings:

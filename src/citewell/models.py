@@ -313,7 +313,7 @@ Status = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED"]
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A document on its way in, or out."""
+    """A document on its way in, or out; with the project itself as the path, a whole project on its way out."""
 
     id: UUID
     project: Project

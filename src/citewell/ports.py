@@ -219,7 +219,10 @@ class Projects(Protocol):
         ...
 
     async def drop(self, identity: UUID) -> None:
-        """Forget the project, its sessions, uploads and past citations; an ingest removed its documents before."""
+        """Forget the project, its sessions, uploads and past citations, and revoke the keys that open only it.
+
+        Its documents are an ingest's to remove, before this.
+        """
         ...
 
 
@@ -277,11 +280,19 @@ class Uploads(Protocol):
     """What clients sent in, waiting for the one writer. The newest wish for a path is the one that counts."""
 
     async def add(self, upload: Upload, *, content: bytes) -> None:
-        """Put it in line; what waits or failed for the same path in the project gives way."""
+        """Put it in line; whatever else is there for the same path in the project gives way."""
         ...
 
     async def take(self) -> tuple[Upload, bytes] | None:
-        """The oldest that is PENDING, or left PROCESSING by a worker that died; PROCESSING now, one attempt more."""
+        """The oldest that is PENDING: PROCESSING now, one attempt more, and nobody else's."""
+        ...
+
+    async def release(self, identity: UUID) -> None:
+        """Put back what was taken, as if it had not been: the worker must go, and it is not the document's fault."""
+        ...
+
+    async def resume(self) -> None:
+        """Put back what a worker that died had taken; for whoever holds the writer's lock, so that none is alive."""
         ...
 
     async def finish(self, identity: UUID, *, error: str | None = None) -> None:

@@ -1,5 +1,9 @@
 """One database for everything that must last: the library, conversations, keys and uploads; SQLite or PostgreSQL."""
 
+from citewell.adapters.sql.keys import SqlKeys
 from citewell.adapters.sql.library import SqlLibrary
+from citewell.adapters.sql.projects import SqlProjects
+from citewell.adapters.sql.sessions import SqlSessions
+from citewell.adapters.sql.uploads import SqlUploads
 
-__all__ = ["SqlLibrary"]
+__all__ = ["SqlKeys", "SqlLibrary", "SqlProjects", "SqlSessions", "SqlUploads"]
