@@ -148,6 +148,10 @@ class Library(Protocol):
 
     async def document(self, document_id: UUID) -> Document | None: ...
 
+    async def project_of(self, document_id: UUID) -> UUID | None:
+        """The project that holds a document."""
+        ...
+
     def chunks(self, document_id: UUID | None = None) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
         """Chunks with their project, in batches: of one document, or every one there is."""
         ...
@@ -299,8 +303,8 @@ class Uploads(Protocol):
         """Done: it leaves the line, or, with an error, stays as FAILED; its content goes either way."""
         ...
 
-    async def uploads(self, project: UUID) -> list[Upload]:
-        """What waits, runs or failed, oldest first."""
+    async def uploads(self, project: UUID | None = None) -> list[Upload]:
+        """What waits, runs or failed, oldest first; in every project, if none is named."""
         ...
 
     async def withdraw(self, project: UUID, path: str) -> bool:

@@ -153,7 +153,8 @@ async def test_a_word_for_one_question_does_not_do_for_another(http: httpx2.Asyn
 
 
 @pytest.mark.parametrize(
-    "filters", [{"section": "Calibration"}, {"source_url_prefix": "/"}, {"source_url_prefix": "https://book.example.org"}]
+    "filters",
+    [{"section": "Calibration"}, {"source_url_prefix": "/"}, {"source_url_prefix": "https://book.example.org"}],
 )
 async def test_filters_narrow_the_search(http: httpx2.AsyncClient, filters: dict[str, str]) -> None:
     body = await chat(http, "How many checkerboard photos do I need?", filters=filters)
@@ -213,7 +214,9 @@ async def test_a_history_is_asked_for_by_a_uuid_of_version_4(http: httpx2.AsyncC
         assert problem(await http.delete(f"/history/{wrong}")) == (400, "INVALID_SESSION_ID")
 
 
-@pytest.mark.parametrize("query", ["nul \x00 byte", "\u202eright to left", "' OR 1=1; DROP TABLE sessions; --", "🤖" * 300])
+@pytest.mark.parametrize(
+    "query", ["nul \x00 byte", "\u202eright to left", "' OR 1=1; DROP TABLE sessions; --", "🤖" * 300]
+)
 async def test_whatever_is_asked_is_kept_and_read_back(http: httpx2.AsyncClient, query: str) -> None:
     session = (await chat(http, query))["session_id"]
     (entry,) = (await history(http, session))["entries"]

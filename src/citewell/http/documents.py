@@ -1,4 +1,4 @@
-"""`/api/v1/projects/{id}/documents`, `/api/v1/documents/{id}` and its chunks: what a project holds, and what is on its way in."""
+"""`/api/v1/projects/{id}/documents`, `/api/v1/documents/{id}` and its chunks: what is held, and what is coming in."""
 
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -65,7 +65,7 @@ async def delete_document(project_id: UUID, document_id: UUID, request: Request)
     if not found:
         raise NotFound("there is no such document")
     worker: Worker = request.app.state.worker
-    return Response(status_code=204 if await worker.remove(project, [found[0].filename]) else 202)
+    return Response(status_code=204 if await worker.remove(project, found[0].filename) else 202)
 
 
 @router.get("/documents/{document_id}", openapi_extra=ADMIN)
@@ -73,7 +73,7 @@ async def get_document(
     document_id: UUID, request: Request, text: Annotated[bool, Query(description="With the whole text.")] = False
 ) -> DocumentDetail:
     """One document, and where its chunks stand in it."""
-    project, shown = await _document(document_id, request)
+    shown = await _document(document_id, request)
     library = request.app.state.reading.library
     held = await library.document(document_id)
     chunks = [chunk async for batch in library.chunks(document_id) for _, chunk in batch] if held else []
@@ -85,9 +85,7 @@ async def get_document(
 
 
 @router.get("/documents/{document_id}/chunks/{index}", openapi_extra=ADMIN)
-async def get_chunk(
-    document_id: UUID, index: Annotated[int, Path(ge=0, le=2**31 - 1)], request: Request
-) -> Chunk:
+async def get_chunk(document_id: UUID, index: Annotated[int, Path(ge=0, le=2**31 - 1)], request: Request) -> Chunk:
     """One chunk: its text, its place, and its neighbours."""
     await _document(document_id, request)
     chunks = [one async for batch in request.app.state.reading.library.chunks(document_id) for _, one in batch]
@@ -118,7 +116,9 @@ def _path(name: str | None) -> str:
     if any(not mark.isprintable() or mark in _REORDERING for mark in path):
         raise BadRequest("the file's name has marks in it that cannot be seen")
     if (suffix := PurePosixPath(path).suffix.lower()) not in SUFFIXES:
-        raise HTTPException(415, f"cannot read {suffix or 'a file without a suffix'}; readable are {', '.join(SUFFIXES)}")
+        raise HTTPException(
+            415, f"cannot read {suffix or 'a file without a suffix'}; readable are {', '.join(SUFFIXES)}"
+        )
     return path
 
 
@@ -136,18 +136,20 @@ async def _documents(project: Project, request: Request) -> list[Document]:
     return sorted(by_id.values(), key=lambda one: one.filename)
 
 
-async def _document(identity: UUID, request: Request) -> tuple[Project, Document]:
+async def _document(identity: UUID, request: Request) -> Document:
     """A document of a project that the caller may see."""
     project = await _project_of_document(identity, request)
     found = [one for one in await _documents(project, request) if one.documentId == identity]
     if not found:
         raise NotFound("there is no such document")
-    return project, found[0]
+    return found[0]
 
 
 async def _project_of_document(identity: UUID, request: Request) -> Project:
     owner = await request.app.state.reading.library.project_of(identity)
-    owner = owner or await request.app.state.keeping.uploads.project_of(identity)
+    if owner is None:
+        coming = await request.app.state.keeping.uploads.uploads()
+        owner = next((one.project.id for one in coming if one.document_id == identity), None)
     if owner is None:
         raise NotFound("there is no such document")
     try:

@@ -24,7 +24,7 @@ from citewell.settings import Settings
 
 Rule = Literal["open", "ask", "admin"]
 
-_SECURITY = {"security": [{"bearer": []}, {"key": []}]}
+_SECURITY: dict[str, Any] = {"security": [{"bearer": []}, {"key": []}]}
 OPEN: dict[str, Any] = {"x-scope": "open", "security": []}
 ASK: dict[str, Any] = {"x-scope": "ask", **_SECURITY}
 ADMIN: dict[str, Any] = {"x-scope": "admin", **_SECURITY}
@@ -232,7 +232,7 @@ def _told_length(request: Request) -> int:
 
 
 class _Body:
-    """A body as it arrives: no more of it, and no slower, than allowed. Afterwards: whether the client is still there."""
+    """A body as it arrives: no more of it, and no slower, than allowed. Then: whether the client is still there."""
 
     def __init__(self, receive: Receive, *, most: int, told: int) -> None:
         self._receive = receive

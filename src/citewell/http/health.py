@@ -19,7 +19,10 @@ router = APIRouter(tags=["operating"], route_class=Door)
 
 _TIMEOUT_SECONDS = 1.5
 
-@router.get("/health", openapi_extra=OPEN, responses={503: {"model": Health, "description": "Something is unavailable."}})
+
+@router.get(
+    "/health", openapi_extra=OPEN, responses={503: {"model": Health, "description": "Something is unavailable."}}
+)
 async def health(request: Request, response: Response) -> Health:
     """Healthy, degraded (it answers, but something is missing) or unavailable."""
     services = await _services(request)

@@ -19,8 +19,12 @@ class Metrics:
     def __init__(self, gate: Gate) -> None:
         self.registry = CollectorRegistry()
         labels = ("method", "door")
-        self._requests = Counter("citewell_requests", "Requests by door and status.", (*labels, "status"), registry=self.registry)
-        self._seconds = Histogram("citewell_request_seconds", "Time to the last byte.", labels, buckets=_BUCKETS, registry=self.registry)
+        self._requests = Counter(
+            "citewell_requests", "Requests by door and status.", (*labels, "status"), registry=self.registry
+        )
+        self._seconds = Histogram(
+            "citewell_request_seconds", "Time to the last byte.", labels, buckets=_BUCKETS, registry=self.registry
+        )
         inside = Gauge("citewell_requests_running", "Requests being answered now.", registry=self.registry)
         inside.set_function(lambda: gate.running)
 

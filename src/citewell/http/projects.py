@@ -47,9 +47,7 @@ async def delete_project(project_id: UUID, request: Request) -> Response:
     if project.name == models.DEFAULT_PROJECT:
         raise BadRequest("the default project stays; delete its documents instead")
     worker: Worker = request.app.state.worker
-    done = await worker.remove(project, [one.path for one in await request.app.state.reading.library.documents(project)])
-    if done:
-        await request.app.state.keeping.projects.drop(project.id)
+    done = await worker.remove(project, "")
     return Response(status_code=204 if done else 202)
 
 

@@ -30,4 +30,3 @@ async def search(body: SearchRequest, request: Request) -> SearchResponse:
 def where(filters: MetadataFilter | None) -> Where:
     """What a search is narrowed to; raises BadFilter."""
     return Where(source_url_prefix=filters.source_url_prefix, section=filters.section) if filters else EVERYWHERE
-

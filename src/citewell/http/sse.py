@@ -44,7 +44,7 @@ class EventStream(Response):
         self._beat_seconds = beat_seconds
         self._asked = monotonic()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         telling = asyncio.create_task(self._tell(send, start))
         leaving = asyncio.create_task(_gone(receive))

@@ -78,4 +78,3 @@ def exchanges(messages: Sequence[Message]) -> list[Exchange]:
             case _:
                 pass
     return told
-

@@ -24,4 +24,3 @@ async def verify(body: VerifyRequest, request: Request) -> VerifyResponse:
 def _verdict(identity: str, trace: Trace) -> Verdict:
     now = trace.here or trace.twin or trace.successor
     return Verdict(id=identity, status=status(trace), now=source(now) if now else None)
-

@@ -4,10 +4,10 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
 
+from citewell.errors import StoreUnavailable
 from citewell.models import Project, Upload
 from citewell.ports import Uploads
 from citewell.settings import Settings
@@ -32,17 +32,18 @@ class Worker:
     def wake(self) -> None:
         self._wanted.set()
 
-    async def remove(self, project: Project, paths: Sequence[str]) -> bool:
-        """Remove documents; whether that is done, or only under way because another ingest is not."""
-        for path in paths:
-            upload = Upload(uuid4(), project, path, "delete", "PENDING", 0, datetime.now(UTC))
-            await self._uploads.add(upload, content=b"")
+    async def remove(self, project: Project, path: str) -> bool:
+        """Remove a document, or with "" the project; whether it is done, or waits for another ingest."""
+        upload = Upload(uuid4(), project, path, "delete", "PENDING", 0, datetime.now(UTC))
+        await self._uploads.add(upload, content=b"")
         self.wake()
         for _ in range(round(_PATIENCE_SECONDS / _LOOK_SECONDS)):
-            left = {one.path for one in await self._uploads.uploads(project.id) if one.kind == "delete"}
-            if not left.intersection(paths):
-                return True
             await asyncio.sleep(_LOOK_SECONDS)
+            left = [one for one in await self._uploads.uploads(project.id) if one.id == upload.id]
+            if not left:
+                return True
+            if left[0].status == "FAILED":
+                raise StoreUnavailable(left[0].error or "it could not be removed")
         return False
 
     async def close(self) -> None:
@@ -57,17 +58,19 @@ class Worker:
         while True:
             await self._wanted.wait()
             self._wanted.clear()
-            if await self._left():
+            if any(one.status != "FAILED" for one in await self._uploads.uploads()):
                 self._process = await asyncio.create_subprocess_exec(
-                    sys.executable, "-m", "citewell", "worker", stdin=asyncio.subprocess.DEVNULL, env=self._environment()
+                    sys.executable,
+                    "-m",
+                    "citewell",
+                    "worker",
+                    stdin=asyncio.subprocess.DEVNULL,
+                    env=self._environment(),
                 )
                 if code := await self._process.wait():
                     _log.warning("the upload worker ended with code %s; starting it again", code)
                     await asyncio.sleep(1)
                     self._wanted.set()
-
-    async def _left(self) -> bool:
-        return bool(await self._uploads.waiting())
 
     def _environment(self) -> dict[str, str]:
         """The settings in force, whatever folder and variables they came from."""

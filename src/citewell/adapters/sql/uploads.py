@@ -83,13 +83,14 @@ class SqlUploads:
         async with self._database.writing() as connection:
             await connection.execute(delete(uploads).where(this) if error is None else failed)
 
-    async def uploads(self, project: UUID) -> list[Upload]:
+    async def uploads(self, project: UUID | None = None) -> list[Upload]:
         query: Select[Any] = (
             select(*_SHOWN, projects.c.name.label("project_name"))
             .join(projects, projects.c.id == uploads.c.project_id)
-            .where(uploads.c.project_id == project)
             .order_by(*_IN_LINE)
         )
+        if project is not None:
+            query = query.where(uploads.c.project_id == project)
         async with self._database.reading() as connection:
             return [_upload(row, row.project_name) for row in await connection.execute(query)]
 
