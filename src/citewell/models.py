@@ -193,7 +193,7 @@ class Document:
     url: str | None = None
     """The live page."""
     root: str = ""
-    """The folder on this machine that its path is relative to."""
+    """The folder on this machine that its path is relative to; "" for what was uploaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +313,7 @@ Status = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED"]
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A document on its way in, or out; with the project itself as the path, a whole project on its way out."""
+    """A document on its way in, or out. A "delete" of the path "" is of the project itself, with all it holds."""
 
     id: UUID
     project: Project

@@ -7,7 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import assert_never
 
-from citewell.adapters.sql import SqlLibrary
+from citewell.adapters.sql import SqlKeys, SqlLibrary, SqlProjects, SqlSessions, SqlUploads
+from citewell.adapters.sql.engine import Database
 from citewell.adapters.writer_lock import writer_lock
 from citewell.answer.rerank import LocalReranker
 from citewell.answer.retrieve import Engines as AnswerEngines
@@ -15,7 +16,7 @@ from citewell.errors import SettingsError
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines as IngestEngines
 from citewell.ingest.reading import Recipe
-from citewell.ports import Embedder, Index, Library, Reranker, Shelf
+from citewell.ports import Embedder, Index, Keys, Library, Projects, Reranker, Sessions, Shelf, Uploads
 from citewell.settings import Settings
 
 
@@ -70,6 +71,31 @@ async def planning(settings: Settings) -> AsyncIterator[IngestEngines]:
             yield IngestEngines(library, library, library, library, embedder, _shelf(settings, embedder))
         finally:
             await library.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What outlasts a connection beside the library."""
+
+    sessions: Sessions
+    keys: Keys
+    uploads: Uploads
+    projects: Projects
+
+
+@asynccontextmanager
+async def keeping(settings: Settings) -> AsyncIterator[Keeping]:
+    """Just the database: no model, no index, no lock."""
+    database = await Database.open(_database(settings))
+    try:
+        yield Keeping(SqlSessions(database), SqlKeys(database), SqlUploads(database), SqlProjects(database))
+    finally:
+        await database.close()
+
+
+def _database(settings: Settings) -> Path | str:
+    url = settings.database_url
+    return settings.home / "citewell.db" if url is None else url.get_secret_value()
 
 
 def recipe(settings: Settings, *, base_url: str | None = None) -> Recipe:

@@ -7,8 +7,10 @@ from citewell import __version__
 from citewell.cli.asking import ask, search, serve
 from citewell.cli.chatting import chat
 from citewell.cli.evaluating import evaluate
+from citewell.cli.guarding import keys
 from citewell.cli.ingesting import ingest
 from citewell.cli.keeping import doctor, documents
+from citewell.cli.working import worker
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,5 +28,5 @@ def main() -> None:
     """
 
 
-for one in (ingest, ask, chat, search, serve, documents, doctor, evaluate):
+for one in (ingest, ask, chat, search, serve, documents, doctor, keys, worker, evaluate):
     main.add_command(one)
