@@ -16,6 +16,7 @@ _log = logging.getLogger("citewell.http")
 
 _PATIENCE_SECONDS = 20.0
 _LOOK_SECONDS = 0.1
+_RETRY_SECONDS = 1.0
 
 
 class Worker:
@@ -58,19 +59,28 @@ class Worker:
         while True:
             await self._wanted.wait()
             self._wanted.clear()
-            if any(one.status != "FAILED" for one in await self._uploads.uploads()):
-                self._process = await asyncio.create_subprocess_exec(
-                    sys.executable,
-                    "-m",
-                    "citewell",
-                    "worker",
-                    stdin=asyncio.subprocess.DEVNULL,
-                    env=self._environment(),
-                )
-                if code := await self._process.wait():
-                    _log.warning("the upload worker ended with code %s; starting it again", code)
-                    await asyncio.sleep(1)
-                    self._wanted.set()
+            try:
+                done = await self._run()
+            except StoreUnavailable:
+                done = False
+            if not done:
+                await asyncio.sleep(_RETRY_SECONDS)
+                self._wanted.set()
+
+    async def _run(self) -> bool:
+        """Whether nothing is left to do, as far as the worker could do it."""
+        if not any(one.status != "FAILED" for one in await self._uploads.uploads()):
+            return True
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "citewell", "worker"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            env=self._environment(),
+        )
+        code = await self._process.wait()
+        if code:
+            _log.warning("the upload worker ended with code %s; it is started again", code)
+        return not code
 
     def _environment(self) -> dict[str, str]:
         """The settings in force, whatever folder and variables they came from."""
