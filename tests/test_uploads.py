@@ -20,6 +20,19 @@ from tests.conftest import PROJECT, Citewell, ask, chunk_ids, settings_for, take
 from tests.readers.test_pdf import body, make_pdf
 from tests.readers.word import package, paragraph, run
 
+
+@pytest.fixture(autouse=True)
+def quick_embedder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words are enough to find these pages; only a worker that is to be caught at work needs the slow one."""
+    if "slow_embedder" not in request.fixturenames:
+        monkeypatch.setenv("CITEWELL_EMBEDDER", "hashing")
+
+
+@pytest.fixture
+def slow_embedder() -> None:
+    """The one that is used when nothing is said."""
+
+
 PUMPS = b"# Pumps\n\nA pump moves water uphill.\n\n## Priming\n\nFill the casing with water before the first start.\n"
 
 
@@ -82,7 +95,7 @@ def project_names(home: Path) -> list[str]:
     return asyncio.run(run())
 
 
-def test_uploads_of_every_kind_become_answers(home: Path, citewell: Citewell) -> None:
+def test_uploads_of_every_kind_become_answers(home: Path, citewell: Citewell, slow_embedder: None) -> None:
     word = paragraph(run("A valve stops the flow of oil in the pipeline."))
     page = "<html><head><title>Taps</title></head><body><main><h1>Taps</h1><p>A tap drips when its washer is worn."
     send(home, "guide/pumps.md", PUMPS)
@@ -275,7 +288,7 @@ def test_a_third_attempt_that_lives_is_as_good_as_the_first(home: Path) -> None:
 
 
 def test_killed_in_the_middle_a_second_run_ends_as_if_undisturbed(
-    home: Path, tmp_path: Path, citewell: Citewell
+    home: Path, tmp_path: Path, citewell: Citewell, slow_embedder: None
 ) -> None:
     other = tmp_path / "undisturbed"
     for place in (home, other):
@@ -298,7 +311,7 @@ def test_killed_in_the_middle_a_second_run_ends_as_if_undisturbed(
     assert citewell("doctor").stdout.strip() == "All is well."
 
 
-def test_a_worker_that_is_asked_to_go_puts_its_upload_back(home: Path) -> None:
+def test_a_worker_that_is_asked_to_go_puts_its_upload_back(home: Path, slow_embedder: None) -> None:
     upload = send(home, "long.md", b"".join(_long_page(number) for number in range(4)))
     process = _worker(home)
     _until_it_reads("long.md", home)
@@ -317,7 +330,7 @@ def test_a_worker_says_what_it_did(home: Path, citewell: Citewell) -> None:
 
 
 def _long_page(number: int) -> bytes:
-    parts = (f"## Part {part}\n\n" + f"Pump {number} moves water to tank {part}. " * 80 for part in range(40))
+    parts = (f"## Part {part}\n\n" + f"Pump {number} moves water to tank {part}. " * 80 for part in range(4))
     return "\n\n".join((f"# Page {number}", *parts)).encode()
 
 
