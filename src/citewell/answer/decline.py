@@ -10,17 +10,22 @@ from citewell.answer.understand import Understood
 from citewell.models import Passage, Where
 
 _MOST_TOPICS = 3
+_NOT_SELECTED = "An answer was not found in selection; ask again without one to search the whole book."
 
 
-def decline(asked: Understood, passages: Sequence[Passage], where: Where) -> tuple[str, tuple[Passage, ...]]:
-    """The words, and the topics they offer: a passage each."""
-    topics = nearest(passages)
+def decline(
+    asked: Understood, passages: Sequence[Passage], where: Where, *, selected: bool = False
+) -> tuple[str, tuple[Passage, ...]]:
+    """The words, and the topics they offer: a passage each. A selection has none to offer."""
+    topics = () if selected else nearest(passages)
     match asked.kind:
         case "courtesy":
             return asked.reply, ()
         case "unclear":
             offer = f" You could ask about {_named(topics, 'or')}." if topics else ""
             return f"{asked.reply}{offer}", topics
+        case "question" | "more" if selected:
+            return _NOT_SELECTED, ()
         case "more" if passages:
             return f"Nothing more was found on this.{_covered(topics, 'nearby')}", topics
         case "question" | "more":
