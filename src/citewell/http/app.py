@@ -73,7 +73,7 @@ def create_app(settings: Settings) -> FastAPI:
     for router in _ROUTERS:
         app.include_router(router)
     install(app)
-    app.add_middleware(_Surround)
+    app.add_middleware(_LastResort)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -82,11 +82,37 @@ def create_app(settings: Settings) -> FastAPI:
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", "X-Request-ID"],
             expose_headers=["X-Request-ID", "Retry-After"],
         )
+    app.add_middleware(_Surround)  # last, so that it is around all others
     return app
 
 
+class _LastResort:
+    """Nothing unforeseen reaches a client; inside what is said across origins, so that a page there can read it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def noting(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        except Exception as error:  # noqa: BLE001 (this is the place)
+            response = problem_response(error)
+            if not begun:
+                await response(scope, receive, send)
+
+
 class _Surround:
-    """Around every request: its id, its line in the log, safe headers, its place in the count, and the last resort."""
+    """Around every request: its id, its line in the log, safe headers, and its place in the count."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -113,10 +139,6 @@ class _Surround:
 
         try:
             await self._app(scope, receive, tagged)
-        except Exception as error:  # noqa: BLE001 (the last resort: nothing unforeseen reaches a client)
-            response = problem_response(error)
-            if not status:
-                await response(scope, receive, tagged)
         finally:
             scope["app"].state.gate.leave(state)
             seconds = perf_counter() - began
