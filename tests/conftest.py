@@ -34,6 +34,8 @@ from tests.postgres import CannotStart, PostgresServer
 BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
 PROJECT = Project.named(DEFAULT_PROJECT)
 
+os.environ.pop("DATABASE_URL", None)  # whoever has one set does not want tests in it
+
 Citewell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -117,7 +119,7 @@ def ready(server: PostgresServer) -> str:
 
 
 def settings_for(home: Path, **values: object) -> Settings:
-    return Settings.model_validate({"home": home, **values})
+    return Settings.model_validate({"home": home, "database_url": None, **values})
 
 
 def take_in(

@@ -28,14 +28,14 @@ pytestmark = pytest.mark.anyio
     ],
 )
 def test_the_urls_that_hosts_hand_out_are_taken(given: str) -> None:
-    engine.check(given)
+    engine.check_place(given)
     assert engine.make_engine(given).url.drivername == "postgresql+asyncpg"
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("mysql://u:hunter2@db/book", "a database of the kind 'mysql'; DATABASE_URL must look like postgresql://"),
+        ("mysql://u:hunter2@db/book", "a database of the kind 'mysql'; it must look like postgresql://"),
         ("sqlite:///hunter2.db", "leave it out for SQLite in CITEWELL_HOME"),
         ("hunter2", "cannot be understood"),
         ("postgresql://u:hunter2@db:port/book", "cannot be understood"),
@@ -47,7 +47,7 @@ def test_the_urls_that_hosts_hand_out_are_taken(given: str) -> None:
 )
 def test_a_wrong_url_is_explained_without_its_password(given: str, says: str) -> None:
     with pytest.raises(SettingsError) as raised:
-        engine.check(given)
+        engine.check_place(given)
     assert says in str(raised.value)
     assert "hunter2" not in str(raised.value)
 

@@ -325,6 +325,7 @@ def test_a_worker_says_what_it_did(home: Path) -> None:
     assert done.exit_code == 0
     assert "default: pumps.md taken in" in done.stdout
     assert "ours: a.exe failed: cannot read .exe" in done.stdout
+    assert citewell(home, "worker").stdout == "Nothing waits.\n"
 
 
 def _long_page(number: int) -> bytes:

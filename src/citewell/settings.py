@@ -70,12 +70,14 @@ class Settings(BaseSettings):
         None, validation_alias=_seed_name("QDRANT_API_KEY"), description="Key for that server. Not used yet."
     )
     database_url: SecretStr | None = Field(
-        None, validation_alias=_seed_name("DATABASE_URL"), description="A PostgreSQL database. Not used yet."
+        None,
+        validation_alias=_seed_name("DATABASE_URL"),
+        description="A PostgreSQL database, `postgresql://user:password@host/name`, instead of SQLite.",
     )
 
     def unused(self) -> list[str]:
         """Names that others gave, are set, and that nothing which is configured uses."""
-        used = {"cohere_api_key"} if self.reranker == "cohere" else set()
+        used = {"database_url"} | ({"cohere_api_key"} if self.reranker == "cohere" else set())
         return [str(field.validation_alias.choices[0]) for name, field in type(self).model_fields.items()
                 if isinstance(field.validation_alias, AliasChoices) and getattr(self, name) is not None
                 and name not in used]  # fmt: skip

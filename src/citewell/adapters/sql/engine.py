@@ -7,32 +7,33 @@ async with database.writing() as connection: ...            # a transaction; com
 
 import asyncio
 import logging
+import re
 import sqlite3
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Table, event, make_url, text
+from sqlalchemy import URL, Connection, Table, event, func, make_url, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from citewell.adapters.sql import tables
-from citewell.errors import SettingsError, StoreUnavailable
+from citewell.adapters.sql import schema
+from citewell.errors import IngestRunning, SettingsError, StoreUnavailable
 
 _log = logging.getLogger("citewell.database")
 
 TIMEOUT_SECONDS = 5.0
 
-_ACCEPTED = (
-    "DATABASE_URL must look like postgresql://user:password@host:5432/name; leave it out for SQLite in CITEWELL_HOME"
-)
-_WRITES = "citewell_writes"
-_OPENING = 0x6369_7465_7765_6C6C  # the advisory lock under which tables are made: "citewell"
+_ACCEPTED = "it must look like postgresql://user:password@host:5432/name; leave it out for SQLite in CITEWELL_HOME"
+_BEGIN = "citewell_begin"
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_INGEST_LOCK = 0x696E_6765_7374  # "ingest"
+_MIGRATION_SECONDS = 600.0
 
 
 class Database:
@@ -41,8 +42,11 @@ class Database:
     def __init__(self, engine: AsyncEngine, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self._engine = engine
         self._timeout_seconds = timeout_seconds
-        self._writer = engine.execution_options(**{_WRITES: True})
         self.dialect = engine.dialect.name
+        self._writer = engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
+        self._plain = engine.execution_options(
+            **{_BEGIN: None} if self.dialect == "sqlite" else {"isolation_level": "AUTOCOMMIT"}
+        )
         # SQLite has one writer at a time and its busy handler is not fair: with ten writers at once some would starve
         # for the whole timeout. Those of this process stand in line instead.
         self._line = asyncio.Semaphore(1 if self.dialect == "sqlite" else 1000)
@@ -64,13 +68,13 @@ class Database:
                 where.parent.mkdir(parents=True, exist_ok=True)
                 # aiosqlite's thread outlives a failed connect and may speak to a loop that is closed: try without it.
                 sqlite3.connect(where).close()
-            async with database.writing() as connection:
-                if database.dialect == "postgresql":
-                    await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _OPENING})
-                await connection.run_sync(tables.tables.create_all)
+            async with database.reading() as connection:
+                found = await connection.run_sync(schema.version)
+            if found != schema.HEAD:
+                await _bring_to_head(where)
         except (OSError, sqlite3.Error, StoreUnavailable) as error:
             await database.close()
-            raise StoreUnavailable(f"{_named(where)} cannot be opened: {_reason(error.__cause__ or error)}") from error
+            raise _cannot_open(where, error) from error
         return database
 
     @asynccontextmanager
@@ -97,8 +101,31 @@ class Database:
     @asynccontextmanager
     async def outside_transactions(self) -> AsyncIterator[AsyncConnection]:
         """For what refuses to run in a transaction, such as VACUUM."""
-        async with self._connected(self._engine) as connection:
-            yield await connection.execution_options(isolation_level="AUTOCOMMIT")
+        async with self._connected(self._plain) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def sole_writer(self, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[None]:
+        """Hold what only one ingest on a PostgreSQL may hold, from whichever home folder; SQLite lies in one anyway.
+
+        Where another has it: wait, after `on_wait` said so, or raise IngestRunning.
+        """
+        if self.dialect == "sqlite":
+            yield
+            return
+        async with self.outside_transactions() as connection:
+            told = False
+            while not await connection.scalar(select(func.pg_try_advisory_lock(_INGEST_LOCK))):
+                if not wait:
+                    raise IngestRunning("ingestion already in progress; try again when it is done")
+                if not told:
+                    on_wait()
+                    told = True
+                await asyncio.sleep(0.1)
+            try:
+                yield
+            finally:
+                await connection.invalidate()  # the lock goes with its connection
 
     def insert(self, table: Table) -> "sqlite.Insert | postgresql.Insert":
         """An INSERT that can say `on_conflict_do_nothing()` or `on_conflict_do_update(…)`."""
@@ -124,9 +151,39 @@ class Database:
                 await connection.close()
 
 
-def check(url: str) -> None:
+async def _bring_to_head(where: Path | str) -> None:
+    """With patience: a large database takes its time, and so does waiting for another process that does the same."""
+    patient = Database(make_engine(where, statement_seconds=_MIGRATION_SECONDS))
+    try:
+        async with patient.writing() as connection:
+            await connection.run_sync(schema.bring_to_head)
+    finally:
+        await patient.close()
+
+
+def storable(text: str) -> str:
+    """The text without what an engine refuses: PostgreSQL keeps no NUL, and neither half a surrogate pair."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def check_place(where: Path | str) -> None:
     """Raise SettingsError for a URL that no database can be opened by; nothing is opened."""
-    _postgresql(url)
+    if not isinstance(where, Path):
+        _postgresql(where)
+
+
+async def is_made(where: Path | str) -> bool:
+    """Whether there is anything in this database; opening it would make its tables."""
+    if isinstance(where, Path):
+        return where.exists()  # noqa: ASYNC240 (one look at a local disk)
+    database = Database(make_engine(where))
+    try:
+        async with database.reading() as connection:
+            return await connection.run_sync(schema.version) is not None
+    except StoreUnavailable as error:
+        raise _cannot_open(where, error) from error
+    finally:
+        await database.close()
 
 
 def make_engine(
@@ -135,7 +192,7 @@ def make_engine(
     """The engine for a SQLite file or a PostgreSQL URL; connects to nothing yet."""
     if isinstance(where, Path):
         engine = create_async_engine(
-            URL.create("sqlite+aiosqlite", database=str(where)), connect_args={"timeout": timeout_seconds}
+            URL.create("sqlite+aiosqlite", database=str(where)), connect_args={"timeout": statement_seconds}
         )
         event.listen(engine.sync_engine, "connect", _prepare_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_sqlite)
@@ -160,8 +217,8 @@ def _prepare_sqlite(connection: Any, _: object) -> None:
 
 def _begin_sqlite(connection: Connection) -> None:
     # A writer that only becomes one after its first read loses what others wrote in between, or fails.
-    writes = connection.get_execution_options().get(_WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if begin := connection.get_execution_options().get(_BEGIN, "BEGIN"):
+        connection.exec_driver_sql(begin)
 
 
 def _postgresql(given: str) -> tuple[URL, dict[str, object]]:
@@ -229,8 +286,10 @@ def _reason(error: BaseException) -> str:
     return " ".join((str(cause) or type(cause).__name__).split())
 
 
-def _named(where: Path | str) -> str:
+def _cannot_open(where: Path | str, error: Exception) -> StoreUnavailable:
     if isinstance(where, Path):
-        return f"the database {where}"
-    url = make_url(where)
-    return f"the PostgreSQL database {url.database!r} at {url.host or url.query.get('host', 'its socket')}"
+        named = str(where)
+    else:
+        url = make_url(where)
+        named = f"{url.database!r} at {url.host or url.query.get('host', 'this machine')}"
+    return StoreUnavailable(f"the database {named} cannot be opened: {_reason(error.__cause__ or error)}")

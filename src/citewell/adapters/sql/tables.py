@@ -21,6 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
     Uuid,
     func,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -121,7 +122,7 @@ sessions = Table(
     Column("created_at", Utc, nullable=False, server_default=func.now()),
     Column("last_active", Utc, nullable=False, server_default=func.now()),
     Column("project_id", Uuid, nullable=False),
-    Column("owner", String, nullable=False, server_default=""),
+    Column("owner", String, nullable=False, server_default=text("''")),
 )
 conversations = Table(
     "conversations",
