@@ -30,6 +30,7 @@ _log = logging.getLogger("citewell.database")
 TIMEOUT_SECONDS = 5.0
 
 _ACCEPTED = "it must look like postgresql://user:password@host:5432/name; leave it out for SQLite in CITEWELL_HOME"
+_FAILURES = (DBAPIError, PoolTimeout, OSError)  # a TimeoutError is an OSError
 _BEGIN = "citewell_begin"
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _INGEST_LOCK = 0x696E_6765_7374  # "ingest"
@@ -68,14 +69,17 @@ class Database:
                 where.parent.mkdir(parents=True, exist_ok=True)
                 # aiosqlite's thread outlives a failed connect and may speak to a loop that is closed: try without it.
                 sqlite3.connect(where).close()
-            async with database.reading() as connection:
-                found = await connection.run_sync(schema.version)
-            if found != schema.HEAD:
+            if await database.version() != schema.HEAD:
                 await _bring_to_head(where)
-        except (OSError, sqlite3.Error, StoreUnavailable) as error:
+        except (*_FAILURES, sqlite3.Error, StoreUnavailable) as error:
             await database.close()
             raise _cannot_open(where, error) from error
         return database
+
+    async def version(self) -> str | None:
+        """The version of the tables that are there; raises what the driver raises."""
+        async with asyncio.timeout(self._timeout_seconds), self._engine.connect() as connection:
+            return await connection.run_sync(schema.version)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -178,9 +182,8 @@ async def is_made(where: Path | str) -> bool:
         return where.exists()  # noqa: ASYNC240 (one look at a local disk)
     database = Database(make_engine(where))
     try:
-        async with database.reading() as connection:
-            return await connection.run_sync(schema.version) is not None
-    except StoreUnavailable as error:
+        return await database.version() is not None
+    except _FAILURES as error:
         raise _cannot_open(where, error) from error
     finally:
         await database.close()
@@ -273,7 +276,7 @@ def _translated() -> Iterator[None]:
         yield
     except (IntegrityError, DataError):
         raise
-    except (DBAPIError, PoolTimeout, OSError) as error:  # TimeoutError is an OSError
+    except _FAILURES as error:
         _log.warning("the database does not answer: %s", _reason(error))
         raise StoreUnavailable("the database does not answer") from error
 
