@@ -151,8 +151,13 @@ class PostgresServer:
                 [self._programs / "postgres", "--version"], capture_output=True, check=True, **self._as_user()
             )
         except (OSError, subprocess.CalledProcessError):
-            shutil.copytree(self._programs.parent, self._folder / "install")
-            self._programs = self._folder / "install" / "bin"
+            install = self._programs.parent
+            copy = self._folder / "packages" / install.parent.name
+            shutil.copytree(install, copy / install.name)
+            libraries = install.parent.with_suffix(".libs")  # beside the package, found from the programs' place
+            if libraries.exists():
+                shutil.copytree(libraries, copy.with_suffix(".libs"))
+            self._programs = copy / install.name / "bin"
 
     def _environment(self) -> dict[str, str]:
         # Of what the user has set only the path: a PGHOST or PGSERVICE would lead elsewhere.
