@@ -214,12 +214,28 @@ def make_engine(
         event.listen(engine.sync_engine, "begin", _begin_sqlite)
         return engine
     url, options = _postgresql(where)
+    import asyncpg
+
+    class Abrupt(asyncpg.Connection):  # type: ignore[misc]
+        """SQLAlchemy gives a broken connection two seconds to say goodbye to a server that may hang; this one none."""
+
+        async def close(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109 (asyncpg's)
+            if timeout is None:
+                await super().close()
+            else:
+                self.terminate()
+
     # A restarted server leaves dead connections in the pool: each is tried before use.
     return create_async_engine(
         url,
         pool_pre_ping=True,
         pool_timeout=timeout_seconds,
-        connect_args={**options, "timeout": timeout_seconds, "command_timeout": statement_seconds},
+        connect_args={
+            **options,
+            "connection_class": Abrupt,
+            "timeout": timeout_seconds,
+            "command_timeout": statement_seconds,
+        },
     )
 
 
