@@ -26,12 +26,23 @@ UNCOVERED = "How long does a chicken roast?"
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Settings under which the example book was ingested, with its address."""
+def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, book_home: Path) -> Settings:
+    """Settings under which the example book was ingested, with its address. What was embedded before is borrowed."""
     database_url = ready(request.getfixturevalue("postgres_server")) if request.param == "postgresql" else None
     settings = settings_for(tmp_path_factory.mktemp(request.param), database_url=database_url)
+    asyncio.run(borrow_embeddings(settings_for(book_home), settings))
     take_in(settings, BOOK, base_url="https://book.example.org")
     return settings
+
+
+async def borrow_embeddings(lender: Settings, borrower: Settings) -> None:
+    async with (
+        wiring.planning(lender) as source,
+        wiring.writing(borrower, wait=True, on_wait=lambda: None) as target,
+    ):
+        keys = [chunk.embedding_key async for batch in source.library.chunks() for _, chunk in batch]
+        known = await source.cache.recall(keys, model=source.embedder.model)
+        await target.cache.remember(known, model=target.embedder.model)
 
 
 @pytest.fixture(scope="session")

@@ -93,9 +93,7 @@ class QdrantEdgeIndex:
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, where: Where = EVERYWHERE
     ) -> tuple[int, list[int]]:
-        return await asyncio.get_running_loop().run_in_executor(
-            self._thread, self._frequencies, project, stems, where
-        )
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._frequencies, project, stems, where)
 
     async def close(self) -> None:
         with self._using:

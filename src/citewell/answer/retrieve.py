@@ -40,7 +40,9 @@ class Engines:
             async with asyncio.timeout(self.embedder_timeout_seconds):
                 yield
         except TimeoutError as error:
-            raise ModelError(f"the embedding model {self.embedder.model} does not answer; try again in a moment") from error
+            raise ModelError(
+                f"the embedding model {self.embedder.model} does not answer; try again in a moment"
+            ) from error
 
 
 _NEARLY_ALL = 0.9
