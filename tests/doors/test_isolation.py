@@ -21,6 +21,7 @@ from citewell.models import Project
 from citewell.settings import Settings
 from tests.conftest import ready, settings_for
 from tests.doors.conftest import DEFAULT, events, made_key, problem, running, take_in
+from tests.doors.guarding import headers
 
 pytestmark = pytest.mark.anyio
 
@@ -113,10 +114,6 @@ class House:
         for path in (f"/history/{self.ids['session_id']}", "/api/v1/projects"):
             seen[path] = (await self.http.get(path, headers=sent)).json()
         return seen
-
-
-def headers(key: str, header: str = "bearer") -> dict[str, str]:
-    return {"Authorization": f"Bearer {key}"} if header == "bearer" else {"X-API-Key": key}
 
 
 def _filled(value: object, ids: dict[str, str]) -> object:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from citewell import __version__, wiring
 from citewell.http import ask, chat, docs, documents, health, metrics, page, projects, query, search, v1_chat, verify
 from citewell.http.errors import install, problem_response
-from citewell.http.gate import Gate
+from citewell.http.gate import Gate, told_length
 from citewell.http.metrics import Metrics
 from citewell.http.worker import Worker
 from citewell.logs import request_id
@@ -44,6 +44,7 @@ _SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+_SMALL_BYTES = 65_536
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -121,11 +122,19 @@ class _Surround:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        identity = _request_id(Headers(scope=scope).get("x-request-id"))
+        asked = Headers(scope=scope)
+        identity = _request_id(asked.get("x-request-id"))
         token = request_id.set(identity)
         began = perf_counter()
         status = 0
         state = scope.setdefault("state", {})
+        unread = told_length(asked) > _SMALL_BYTES or "transfer-encoding" in asked
+
+        async def reading() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = unread and bool(message.get("more_body"))
+            return message
 
         async def tagged(message: Message) -> None:
             nonlocal status
@@ -133,12 +142,14 @@ class _Surround:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = identity
+                if unread:  # or the server would take all the rest, to find the next request behind it
+                    headers["Connection"] = "close"
                 for name, value in _SAFE.items():
                     headers.setdefault(name, value)
             await send(message)
 
         try:
-            await self._app(scope, receive, tagged)
+            await self._app(scope, reading, tagged)
         finally:
             scope["app"].state.gate.leave(state)
             seconds = perf_counter() - began
