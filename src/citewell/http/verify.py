@@ -9,7 +9,7 @@ from citewell.http.sources import source
 from citewell.models import Trace
 from citewell.wire.citations import Verdict, VerifyRequest, VerifyResponse
 
-router = APIRouter(prefix="/api/v1", tags=["projects"], route_class=Door, responses=DOCUMENTED)
+router = APIRouter(prefix="/api/v1", tags=["citations"], route_class=Door, responses=DOCUMENTED)
 
 
 @router.post("/citations/verify", openapi_extra=ASK)
