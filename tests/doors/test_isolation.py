@@ -38,6 +38,8 @@ OPEN = {
     ("GET", "/health"),
     ("GET", "/ready"),
     ("GET", "/openapi.json"),
+    ("GET", "/docs"),
+    ("GET", "/docs.css"),
 }
 
 
