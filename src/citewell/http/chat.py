@@ -157,7 +157,8 @@ async def _begun(body: ChatRequest, request: Request, once: str | None) -> _Exch
     project = await project_of(request)
     owner = caller_of(request).owner(project)
     kept: Recorded | None = await request.app.state.keeping.sessions.earlier(once, owner) if once else None
-    if kept and (kept.query != body.query or body.session_id not in (None, kept.session_id)):
+    asked = body.query.replace("\0", "\ufffd")  # as it is kept
+    if kept and (kept.query != asked or body.session_id not in (None, kept.session_id)):
         raise BadRequest("this Idempotency-Key was used for another question")
     session = kept.session_id if kept else body.session_id or uuid4()
     return _Exchange(body, project, owner, session, once, kept)
