@@ -72,7 +72,8 @@ class Index(Protocol):
     ) -> tuple[Passage, ...]:
         """The project's nearest chunks of those that `where` allows, best first; scores are cosines clipped to [0, 1].
 
-        Raises EmptyKnowledgeBase before the first publish and IndexMismatch for an index it cannot read.
+        Raises EmptyKnowledgeBase before the first publish, IndexMismatch for an index that is not of this model and
+        version, and IndexUnavailable where its engine fails.
         """
         ...
 
@@ -125,7 +126,7 @@ class Shelf(Protocol):
         ...
 
     def contents(self, generation: int) -> Iterator[tuple[str, str]]:
-        """The id and text of every chunk in a generation."""
+        """The id and text of every chunk in a generation; raises IndexUnavailable where it cannot be read."""
         ...
 
     def leftovers(self) -> list[str]:
