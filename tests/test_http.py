@@ -223,6 +223,6 @@ def test_the_log_tells_each_request_with_its_id_and_stages(home: Path, docs: Pat
     with server as address:
         response = httpx2.post(f"{address}/api/ask", json={"question": "What does a pump do?"})
     lines = [json.loads(line) for line in server.log.splitlines() if response.headers["x-request-id"] in line]
-    assert [line.get("stage") for line in lines] == ["retrieved", "answered", None]
+    assert [line.get("stage") for line in lines] == ["RECEIVED", "RETRIEVING", "GENERATING", "COMPLETED", None]
     assert all(line["latency_ms"] >= 0 for line in lines)
     assert lines[-1]["status"] == 200

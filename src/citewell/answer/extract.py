@@ -90,14 +90,23 @@ class Candidate:
         return float(self.features @ _WEIGHTS)
 
 
-def candidates(question: str, passages: Sequence[Passage], weights: Mapping[str, float]) -> list[Candidate]:
+def candidates(
+    question: str,
+    passages: Sequence[Passage],
+    weights: Mapping[str, float],
+    *,
+    favour: Mapping[str, float] | None = None,
+) -> list[Candidate]:
     """Every quotable unit of the passages, described by how it relates to the question.
 
-    `weights` says how much each stem of the question's subject matters; they add up to 1.
+    `weights` says how much each stem of the question's subject matters; they add up to 1. `favour` has log-odds to add
+    for the passages of some chunks.
     """
     asked = _Asked(question, weights)
     wants_code = bool(_WANTS_CODE.search(question))
     relevance = rerank.scores(question, passages, weights)
+    if favour:
+        relevance = [odds + favour.get(one.chunk.id, 0.0) for odds, one in zip(relevance, passages, strict=True)]
     found: list[Candidate] = []
     for rank, passage in enumerate(passages):
         text = passage.chunk.text

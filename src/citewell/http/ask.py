@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.http.errors import ErrorResponse, describe
-from citewell.models import DEFAULT_PROJECT, Answer, Passage, Piece, Project
+from citewell.models import DEFAULT_PROJECT, Answer, Passage, Piece, Project, Reached
 
 router = APIRouter(tags=["ask"])
 
@@ -106,7 +106,7 @@ async def _events(body: AskRequest, request: Request) -> AsyncIterator[StreamChu
             nearest = [_topic(passage) for passage in piece.nearest] or None
             certainty = round(piece.confidence, 4)
             yield StreamChunk(content="", done=True, citations=citations, confidence=certainty, nearest=nearest)
-        else:
+        elif not isinstance(piece, Reached):
             yield StreamChunk(content=marks.render(piece))
 
 
