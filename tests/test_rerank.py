@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,10 +17,8 @@ from citewell.adapters.cohere import CohereReranker, Patience
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.answer.retrieve import CANDIDATES, Engines
-from citewell.errors import SettingsError
 from citewell.ingest.flow import ingest
 from citewell.models import Answer, Passage
-from citewell.settings import Settings
 from tests.cohere import KEY, WELL, Reply, Vendor, answer, problem
 from tests.conftest import BOOK, PROJECT, Citewell, serving, settings_for
 
@@ -371,58 +367,3 @@ def test_the_key_is_in_no_log_and_no_answer(home: Path) -> None:
     assert "warning answering in the local order: Cohere failed a moment ago" in server.log
     assert "COHERE_API_KEY is set" not in server.log
     assert KEY not in server.log + "".join(one.text for one in replies)
-
-
-def test_a_missing_key_is_named_at_the_start(home: Path, citewell: Citewell) -> None:
-    for command in (["ask", QUESTION], ["serve", "--port", "0"]):
-        done = citewell(*command, home=home, CITEWELL_RERANKER="cohere", COHERE_API_KEY="")
-        assert done.returncode == 1
-        assert done.stderr.strip() == "Error: Required environment variable COHERE_API_KEY not set."
-
-
-@pytest.mark.parametrize("key", [" ", "two words", "línea", "line\nbreak"])
-def test_a_key_that_cannot_be_one_is_refused_without_showing_it(tmp_path: Path, key: str) -> None:
-    with pytest.raises(SettingsError, match="COHERE_API_KEY") as refused:
-        wiring.check(settings_for(tmp_path, reranker="cohere", cohere_api_key=key))
-    assert not key.strip() or key not in str(refused.value)
-
-
-def test_a_key_may_end_with_the_line_it_was_read_from(tmp_path: Path) -> None:
-    wiring.check(settings_for(tmp_path, reranker="cohere", cohere_api_key=f"{KEY}\n"))
-
-
-def test_without_the_sdk_the_error_says_how_to_get_it(tmp_path: Path) -> None:
-    """In a process of its own, in which there is no such package."""
-    program = """
-import sys
-sys.modules["cohere"] = None
-from citewell import wiring
-from citewell.errors import SettingsError
-from citewell.settings import Settings
-wiring.check(Settings())
-try:
-    wiring.check(Settings(reranker="cohere", cohere_api_key="key"))
-except SettingsError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True)
-    assert "pip install 'citewell[cohere]'" in done.stdout
-
-
-def test_the_key_is_used_only_where_cohere_is_configured(tmp_path: Path) -> None:
-    assert settings_for(tmp_path, cohere_api_key=KEY).unused() == ["COHERE_API_KEY"]
-    assert settings_for(tmp_path, cohere_api_key=KEY, reranker="cohere").unused() == []
-
-
-def test_an_address_that_is_none_is_refused(citewell: Citewell) -> None:
-    done = citewell("ask", QUESTION, CITEWELL_COHERE_BASE_URL="cohere")
-    assert done.returncode == 1
-    assert "CITEWELL_COHERE_BASE_URL='cohere'" in done.stderr
-
-
-def test_nothing_of_cohere_is_loaded_where_it_is_not_configured(tmp_path: Path) -> None:
-    program = "import sys; from citewell import wiring; from citewell.settings import Settings\n"
-    program += "wiring.check(Settings()); print({'cohere', 'httpx'} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True)
-    assert done.stdout.strip() == "set()"
-    assert Settings(home=tmp_path).reranker == "local"
