@@ -33,7 +33,7 @@ bench: .venv/dev  ## Measure ingest throughput and query latency
 	$(BIN)/python benchmarks/speed.py $(BOOK)
 
 docs: .venv/run  ## Write the pages that are generated
-	$(BIN)/python -c 'from citewell.settings import as_markdown; print(as_markdown(), end="")' > docs/settings.md
+	$(BIN)/python docs/write.py
 
 lock: .venv/bin/python  ## Pin every dependency by version and hash, naming no registry
 	$(BIN)/pip install -q uv

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from time import perf_counter
 from uuid import UUID, uuid4
 
@@ -16,6 +17,7 @@ from citewell.http import ask, chat, docs, documents, health, metrics, page, pro
 from citewell.http.errors import install, problem_response
 from citewell.http.gate import Gate
 from citewell.http.metrics import Metrics
+from citewell.http.openapi import describe
 from citewell.http.worker import Worker
 from citewell.logs import request_id
 from citewell.settings import Settings
@@ -69,7 +71,9 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        generate_unique_id_function=lambda route: route.name,
     )
+    app.openapi = partial(describe, app)  # type: ignore[method-assign]
     for router in _ROUTERS:
         app.include_router(router)
     install(app)

@@ -62,7 +62,9 @@ async def chat(body: ChatRequest, request: Request, once: Once = None) -> ChatRe
     raise RuntimeError("an answer stream ends with a response")
 
 
-@router.post("/chat/stream", openapi_extra=ASK, response_class=EventStream, responses=events_of(ChatEvent))
+@router.post(
+    "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(ChatEvent)
+)
 async def chat_stream(body: ChatRequest, request: Request, once: Once = None) -> EventStream:
     """The same as server-sent events: stages, pieces of text, then the whole response."""
     return stream_response(request, _events(await _begun(body, request, once), request), failed=_failed)

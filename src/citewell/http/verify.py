@@ -13,7 +13,7 @@ from citewell.wire.citations import Verdict, VerifyRequest, VerifyResponse
 
 _ID = re.compile("[0-9a-f]{64}")
 
-router = APIRouter(prefix="/api/v1", tags=["projects"], route_class=Door, responses=DOCUMENTED)
+router = APIRouter(prefix="/api/v1", tags=["citations"], route_class=Door, responses=DOCUMENTED)
 
 
 @router.post("/citations/verify", openapi_extra=ASK)
