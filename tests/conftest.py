@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import connect
+from threading import Thread
 from uuid import UUID
 
 import pytest
@@ -282,15 +283,25 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
         )
 
         self.log = ""
+        self._reading = Thread(target=self._read_on)
 
     def __enter__(self) -> str:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self.log += line
             if found := re.search(r"open (http://[^/]+)/chat", line):
+                self._reading.start()
                 return found[1]
         raise AssertionError(f"the server did not start: {self.log}")
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self.log += self._process.communicate(timeout=20)[1]
+        self._process.wait(timeout=20)
+        self._reading.join()
+
+    def _read_on(self) -> None:
+        """A server whose log nobody reads stands still once the pipe is full."""
+        assert self._process.stderr is not None
+        with self._process.stderr as log:
+            for line in log:
+                self.log += line

@@ -23,7 +23,7 @@ from citewell.http.gate import ASK, Door, caller_of, project_of
 from citewell.http.search import where
 from citewell.http.sse import EventStream, events_of, stream_response
 from citewell.logs import request_id
-from citewell.models import Answer, Mode, Owner, Passage, Project, Reached, Recorded, Trace
+from citewell.models import Answer, Exchange, Mode, Owner, Passage, Project, Reached, Recorded, Trace
 from citewell.ports import Sessions
 from citewell.wire.chat import (
     ChatEvent,
@@ -116,6 +116,8 @@ class _Exchange:
     once: str | None
     kept: Recorded | None
     """What an earlier try of the same request left."""
+    told: list[Exchange]
+    """What was said in the session before."""
     began: float = field(default_factory=perf_counter)
     said: list[str] = field(default_factory=list)
     keeping: "asyncio.Task[Recorded] | None" = None
@@ -158,12 +160,14 @@ async def _begun(body: ChatRequest, request: Request, once: str | None) -> _Exch
     where(body.filters)
     project = await project_of(request)
     owner = caller_of(request).owner(project)
-    kept: Recorded | None = await request.app.state.keeping.sessions.earlier(once, owner) if once else None
+    sessions = request.app.state.keeping.sessions
+    kept: Recorded | None = await sessions.earlier(once, owner) if once else None
     asked = body.query.replace("\0", "\ufffd")  # as it is kept
     if kept and (kept.query != asked or body.session_id not in (None, kept.session_id)):
         raise BadRequest("this Idempotency-Key was used for another question")
     session = kept.session_id if kept else body.session_id or uuid4()
-    return _Exchange(body, project, owner, session, once, kept)
+    told = await sessions.recent(session, owner, limit=REMEMBERED)
+    return _Exchange(body, project, owner, session, once, kept, told)
 
 
 async def _events(one: _Exchange, request: Request) -> AsyncGenerator[ChatEvent]:
@@ -173,13 +177,12 @@ async def _events(one: _Exchange, request: Request) -> AsyncGenerator[ChatEvent]
         yield ChatEvent(done=True, response=response)
         return
     sessions = request.app.state.keeping.sessions
-    told = await sessions.recent(one.session, one.owner, limit=REMEMBERED)
     marks = Numbered()
     pieces = flow.answer(
         one.body.query,
         project=one.project,
         engines=request.app.state.reading.engines,
-        history=told,
+        history=one.told,
         where=where(one.body.filters),
         selection=one.selection,
     )
