@@ -294,6 +294,14 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
                 return found[1]
         raise AssertionError(f"the server did not start: {self.log}")
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait(self) -> int:
+        """The code that it ends with."""
+        return self._process.wait(timeout=20)
+
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         self._process.wait(timeout=20)
