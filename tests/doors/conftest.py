@@ -46,6 +46,22 @@ async def borrow_embeddings(lender: Settings, borrower: Settings) -> None:
 
 
 @pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home folder that holds three short pages, by an embedder that costs nothing (`embedder="hashing"`)."""
+    folder = tmp_path_factory.mktemp("pages")
+    docs = folder / "docs"
+    docs.mkdir()
+    (docs / "pumps.md").write_text(
+        "# Pumps\n\nA pump moves water uphill — “naïve” 水泵 🤖.\n\n## Priming\n\n"
+        "Fill the casing with water to prime it:\n\n```sh\nprime --casing full\n\tstart 泵\n```\n"
+    )
+    (docs / "rams.md").write_text("# Rams\n\nA ram moves water uphill without a motor.\n")
+    (docs / "valves.md").write_text("# Valves\n\nA valve stops the flow.\n\n## Leaks\n\nReplace the gasket yearly.\n")
+    take_in(settings_for(folder, embedder="hashing"), docs)
+    return folder
+
+
+@pytest.fixture(scope="session")
 async def http(book: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     async with running(book) as client:
         yield client

@@ -61,6 +61,7 @@ def create_app(settings: Settings) -> FastAPI:
             try:
                 yield
             finally:
+                await app.state.gate.emptied()
                 await app.state.worker.close()
 
     app = FastAPI(
@@ -164,7 +165,7 @@ class _Surround:
                 "path": scope["path"],
                 "status": status,
                 "latency_ms": round(seconds * 1000, 1),
-            }
+            } | ({"error": state["error"]} if "error" in state else {})
             _log.info("request", extra=facts)
             request_id.reset(token)
 

@@ -4,7 +4,9 @@ Every exchange is kept, also when its reader leaves half-way; then what was said
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import perf_counter
@@ -17,7 +19,7 @@ from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.answer.receipts import receipt, status
 from citewell.answer.understand import REMEMBERED
-from citewell.errors import BadRequest
+from citewell.errors import BadRequest, CitewellError
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ASK, Door, caller_of, project_of
 from citewell.http.search import where
@@ -38,6 +40,8 @@ from citewell.wire.chat import (
 from citewell.wire.errors import ErrorResponse
 from citewell.wire.text import Uuid4
 
+_log = logging.getLogger("citewell.http")
+
 router = APIRouter(tags=["chat"], route_class=Door, responses=DOCUMENTED)
 
 _SNIPPET = 200
@@ -56,9 +60,10 @@ Once = Annotated[
 @router.post("/chat", openapi_extra=ASK)
 async def chat(body: ChatRequest, request: Request, once: Once = None) -> ChatResponse:
     """Answer in a session: the last five exchanges are understood as context."""
-    async for event in _events(await _begun(body, request, once), request):
-        if event.response:
-            return event.response
+    async with aclosing(_events(await _begun(body, request, once), request)) as events:
+        async for event in events:
+            if event.response:
+                return event.response
     raise RuntimeError("an answer stream ends with a response")
 
 
@@ -162,7 +167,8 @@ async def _begun(body: ChatRequest, request: Request, once: str | None) -> _Exch
     owner = caller_of(request).owner(project)
     sessions = request.app.state.keeping.sessions
     kept: Recorded | None = await sessions.earlier(once, owner) if once else None
-    if kept and (kept.query != body.query or body.session_id not in (None, kept.session_id)):
+    asked = body.query.replace("\0", "\ufffd")  # as it is kept
+    if kept and (kept.query != asked or body.session_id not in (None, kept.session_id)):
         raise BadRequest("this Idempotency-Key was used for another question")
     session = kept.session_id if kept else body.session_id or uuid4()
     told = await sessions.recent(session, owner, limit=REMEMBERED)
@@ -186,17 +192,21 @@ async def _events(one: _Exchange, request: Request) -> AsyncGenerator[ChatEvent]
         selection=one.selection,
     )
     try:
-        async for piece in pieces:
-            if isinstance(piece, Reached):
-                yield ChatEvent(stage=piece.stage)
-            elif isinstance(piece, Answer):
-                kept = await one.keep(sessions, _response(one, piece, marks.passages))
-                yield ChatEvent(done=True, response=_as_told(kept))
-            elif words := marks.render(piece):
-                one.said.append(words)
-                yield ChatEvent(delta=words)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                if isinstance(piece, Reached):
+                    yield ChatEvent(stage=piece.stage)
+                elif isinstance(piece, Answer):
+                    kept = await one.keep(sessions, _response(one, piece, marks.passages))
+                    yield ChatEvent(done=True, response=_as_told(kept))
+                elif words := marks.render(piece):
+                    one.said.append(words)
+                    yield ChatEvent(delta=words)
     except (asyncio.CancelledError, GeneratorExit):
-        await one.keep(sessions, None)  # the reader left
+        try:
+            await one.keep(sessions, None)  # the reader left
+        except CitewellError as error:  # and nobody is there to be told
+            _log.warning("what was said could not be kept: %s", error)
         raise
 
 

@@ -103,8 +103,10 @@ def install(app: FastAPI) -> None:
         return JSONResponse(body.model_dump(), status_code=error.status_code, headers=headers)
 
     @app.exception_handler(CitewellError)
-    async def foreseen(_: Request, error: CitewellError) -> JSONResponse:
-        return problem_response(error)
+    async def foreseen(request: Request, error: CitewellError) -> JSONResponse:
+        status, body, headers = problem(error)
+        request.state.error = body.error_code  # for the line in the log
+        return JSONResponse(body.model_dump(), status_code=status, headers=headers)
 
 
 def _allowed(request: Request) -> str:

@@ -5,6 +5,7 @@ Every route is a `Door` with a rule of its own; one without a rule does not star
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Literal
@@ -32,8 +33,9 @@ ADMIN: dict[str, Any] = {"x-scope": "admin", **_SECURITY}
 
 _JSON_BYTES = 2_000_000  # the longest question and selection, every character escaped, fit in
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_BODY_SECONDS = 30.0
 _REMEMBER_OPEN_SECONDS = 1.0
+_LOOK_SECONDS = 1.0
+_LEAVE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class Gate:
         self._buckets: dict[str, _Bucket] = {}
         self._open = False
         self._looked = float("-inf")
+        self._empty = asyncio.Event()
+        self._empty.set()
         self.running = 0
 
     async def admit(self, request: Request, rule: Rule) -> Caller:
@@ -122,6 +126,14 @@ class Gate:
     def leave(self, scope_state: dict[str, Any]) -> None:
         """Called when the response is through, however it ended."""
         self.running -= bool(scope_state.pop("inside", False))
+        if not self.running:
+            self._empty.set()
+
+    async def emptied(self) -> None:
+        """Wait a moment for those who were told to go, before what they use is closed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE_SECONDS):
+                await self._empty.wait()
 
     def _enter(self, request: Request) -> None:
         limit = self._settings.max_concurrent_requests
@@ -129,6 +141,7 @@ class Gate:
             message = f"{limit} requests are being answered already; try again in a second"
             raise TooBusy(message, retry_after_seconds=1)
         self.running += 1
+        self._empty.clear()
         request.scope["state"]["inside"] = True
 
     async def _caller(self, request: Request) -> Caller:
@@ -150,13 +163,18 @@ class Gate:
         return found[0] if found and keys.matches(token, found[1]) and not found[0].revoked_at else None
 
     async def _is_open(self) -> bool:
-        """Whether no key was ever made; then anybody on this machine may ask."""
-        if monotonic() - self._looked > _REMEMBER_OPEN_SECONDS:
-            try:
-                self._open = not await self._keys.keys()
-            except StoreUnavailable:
-                if self._looked < 0:
-                    raise
+        """Whether no key was ever made; then anybody on this machine may ask.
+
+        What was so a second ago is so while one request looks, and while the database does not answer.
+        """
+        if self._looked < 0:
+            self._open = not await self._keys.keys()
+            self._looked = monotonic()
+        elif monotonic() - self._looked > _REMEMBER_OPEN_SECONDS:
+            self._looked = monotonic()
+            with suppress(StoreUnavailable, TimeoutError):
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    self._open = not await self._keys.keys()
             self._looked = monotonic()
         return self._open
 
@@ -214,8 +232,9 @@ class Door(APIRoute):
             if request.method not in ("POST", "PUT"):
                 return await handle(request)
             self._readable(request)
-            told = told_length(request.headers)
-            body = _Body(request.receive, most=self.most_bytes(app.state.settings), told=told)
+            settings: Settings = app.state.settings
+            most, patience = self.most_bytes(settings), settings.client_timeout_seconds
+            body = _Body(request.receive, most=most, told=told_length(request.headers), seconds=patience)
             return await _unless_gone(handle(Request(request.scope, body.receive, request._send)), body)
 
         return admitted
@@ -244,9 +263,10 @@ def told_length(headers: Headers) -> int:
 class _Body:
     """A body as it arrives: no more of it, and no slower, than allowed. Then: whether the client is still there."""
 
-    def __init__(self, receive: Receive, *, most: int, told: int) -> None:
+    def __init__(self, receive: Receive, *, most: int, told: int, seconds: float) -> None:
         self._receive = receive
         self._most = most
+        self._seconds = seconds
         self._whole = asyncio.Event()
         self._check(told)
         self._had = 0
@@ -257,10 +277,10 @@ class _Body:
 
     async def receive(self) -> Message:
         try:
-            async with asyncio.timeout(_BODY_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 message = await self._receive()
         except TimeoutError as error:
-            raise HTTPException(408, f"nothing more of the body came for {_BODY_SECONDS:.0f} seconds") from error
+            raise HTTPException(408, f"nothing more of the body came for {self._seconds:.0f} seconds") from error
         if message["type"] == "http.request":
             self._had += len(message.get("body", b""))
             self._check(self._had)
