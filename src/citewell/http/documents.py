@@ -42,8 +42,8 @@ async def upload_document(
     The same name again replaces the document; its id stays.
     """
     project = await project_of(request, project_id)
-    if len((await request.form()).multi_items()) > 1:
-        raise BadRequest("send one file, and nothing else, in the field `file`")
+    if sum(not isinstance(value, str) for _, value in (await request.form()).multi_items()) > 1:
+        raise BadRequest("send one file at a time")
     path = _path(file.filename)
     most: int = request.app.state.settings.max_upload_bytes
     if file.size is not None and file.size > most:
