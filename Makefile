@@ -17,7 +17,7 @@ run: .venv/run  ## Ingest the example book and serve the chat page
 	CITEWELL_LOG_FORMAT=text $(BIN)/citewell serve
 
 test: check  ## Run every check and the whole test suite
-	$(BIN)/pytest
+	CITEWELL_THREADS=1 $(BIN)/pytest -n logical --maxprocesses 8 --dist loadgroup
 
 check: .venv/dev  ## Lint, type-check and check the layers
 	$(BIN)/ruff check .

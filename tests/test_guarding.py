@@ -48,7 +48,7 @@ def test_a_key_can_be_narrowed_and_widened() -> None:
     assert (one["scope"], one["project"], one["per_minute"]) == ("admin", "default", 90)
     shown = keys("list").stdout
     assert "admin  default  ops  90 a minute" in shown
-    assert "1 keys, 1 in use" in shown
+    assert "1 of 1 in use" in shown
 
 
 def test_the_secret_is_nowhere_in_the_home_folder_nor_in_a_list(home: Path) -> None:

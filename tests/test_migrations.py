@@ -1,6 +1,8 @@
 """Databases of every version come up as this version's, whole, whoever opens them and however many at once."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,19 @@ async def test_a_database_of_a_newer_version_is_left_alone(empty: Path | str) ->
     await database.close()
     with pytest.raises(StoreUnavailable, match=r"newer version of Citewell \(its tables are '0999'.*update Citewell"):
         await Database.open(empty)
+
+
+def test_alembic_is_not_loaded_to_open_a_database_that_is_up_to_date(tmp_path: Path) -> None:
+    program = """
+import asyncio, sys
+from pathlib import Path
+from citewell.adapters.sql import Database
+for _ in range(2):
+    asyncio.run(Database.open(Path("citewell.db")))
+print("alembic" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def _opened(where: Path | str) -> str | None:

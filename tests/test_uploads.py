@@ -12,25 +12,31 @@ from typing import Literal
 from uuid import uuid4
 
 import pytest
+from click.testing import CliRunner, Result
 
 from citewell import wiring
+from citewell.cli import main
 from citewell.ingest.uploads import drain
 from citewell.models import DEFAULT_PROJECT, Document, Project, Upload, document_id
-from tests.conftest import PROJECT, Citewell, ask, chunk_ids, settings_for, take_in
+from tests.conftest import PROJECT, ask, chunk_ids, settings_for, take_in
 from tests.readers.test_pdf import body, make_pdf
 from tests.readers.word import package, paragraph, run
 
 
 @pytest.fixture(autouse=True)
-def quick_embedder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words are enough to find these pages; only a worker that is to be caught at work needs the slow one."""
-    if "slow_embedder" not in request.fixturenames:
-        monkeypatch.setenv("CITEWELL_EMBEDDER", "hashing")
+def quick_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words are enough to find these pages."""
+    monkeypatch.setenv("CITEWELL_EMBEDDER", "hashing")
 
 
 @pytest.fixture
-def slow_embedder() -> None:
-    """The one that is used when nothing is said."""
+def either_database(database_url: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if database_url is not None:
+        monkeypatch.setenv("DATABASE_URL", database_url)
+
+
+def citewell(home: Path, *arguments: str) -> Result:
+    return CliRunner(env={"CITEWELL_HOME": str(home)}).invoke(main, arguments)
 
 
 PUMPS = b"# Pumps\n\nA pump moves water uphill.\n\n## Priming\n\nFill the casing with water before the first start.\n"
@@ -95,7 +101,8 @@ def project_names(home: Path) -> list[str]:
     return asyncio.run(run())
 
 
-def test_uploads_of_every_kind_become_answers(home: Path, citewell: Citewell, slow_embedder: None) -> None:
+@pytest.mark.usefixtures("either_database")
+def test_uploads_of_every_kind_become_answers(home: Path) -> None:
     word = paragraph(run("A valve stops the flow of oil in the pipeline."))
     page = "<html><head><title>Taps</title></head><body><main><h1>Taps</h1><p>A tap drips when its washer is worn."
     send(home, "guide/pumps.md", PUMPS)
@@ -114,7 +121,7 @@ def test_uploads_of_every_kind_become_answers(home: Path, citewell: Citewell, sl
         assert words in text
         assert answer.cited[0].chunk.source == source
     assert list((home / "uploads").iterdir()) == []
-    assert citewell("doctor").stdout.strip() == "All is well."
+    assert citewell(home, "doctor").stdout.strip() == "All is well."
 
 
 def test_the_base_url_of_the_settings_is_the_uploads_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +169,7 @@ def test_one_that_fails_stops_no_other_and_keeps_what_was_readable_before(home: 
     assert "drips" in ask(home, "What does a tap do?")[0]
 
 
-def test_the_same_path_again_replaces_what_it_said(home: Path, citewell: Citewell) -> None:
+def test_the_same_path_again_replaces_what_it_said(home: Path) -> None:
     send(home, "pumps.md", PUMPS)
     work(home)
     send(home, "pumps.md", b"# Pumps\n\nA pump moves oil downhill.\n")
@@ -171,7 +178,7 @@ def test_the_same_path_again_replaces_what_it_said(home: Path, citewell: Citewel
     assert "oil downhill" in text
     assert not any("uphill" in passage.chunk.text for passage in answer.found)
     assert len(chunk_ids(home)) == 1
-    assert citewell("doctor").returncode == 0
+    assert citewell(home, "doctor").exit_code == 0
 
 
 def test_the_same_bytes_again_cost_no_new_index(home: Path) -> None:
@@ -183,7 +190,7 @@ def test_the_same_bytes_again_cost_no_new_index(home: Path) -> None:
     assert (home / "index" / "CURRENT").read_text() == before
 
 
-def test_a_deleted_document_is_gone_from_answers_library_and_index(home: Path, citewell: Citewell) -> None:
+def test_a_deleted_document_is_gone_from_answers_library_and_index(home: Path) -> None:
     send(home, "pumps.md", PUMPS)
     send(home, "vault.md", b"# Vault\n\nThe vault opens with the word xylophone.\n")
     work(home)
@@ -196,13 +203,14 @@ def test_a_deleted_document_is_gone_from_answers_library_and_index(home: Path, c
     text, answer = ask(home, "What word opens the vault?")
     assert "xylophone" not in text
     assert not any("xylophone" in passage.chunk.text for passage in answer.found)
-    assert citewell("doctor").stdout.strip() == "All is well."
-    assert citewell("doctor", "--vacuum").returncode == 0
+    assert citewell(home, "doctor").stdout.strip() == "All is well."
+    assert citewell(home, "doctor", "--vacuum").exit_code == 0
     for file in home.rglob("*"):
         assert not file.is_file() or b"xylophone" not in file.read_bytes(), file
 
 
-def test_a_deleted_project_takes_its_documents_and_nobody_else_s(home: Path, citewell: Citewell) -> None:
+@pytest.mark.usefixtures("either_database")
+def test_a_deleted_project_takes_its_documents_and_nobody_else_s(home: Path) -> None:
     for project in ("ours", "theirs"):
         send(home, "pumps.md", PUMPS, project=project)
         send(home, "taps.md", b"# Taps\n\nA tap drips.\n", project=project)
@@ -213,7 +221,7 @@ def test_a_deleted_project_takes_its_documents_and_nobody_else_s(home: Path, cit
     assert held(home, "pumps.md", project=Project.named("ours")) is None
     assert held(home, "taps.md", project=Project.named("ours")) is None
     assert "uphill" in ask(home, "What does a pump do?", project="theirs")[0]
-    assert citewell("doctor").stdout.strip() == "All is well."
+    assert citewell(home, "doctor").stdout.strip() == "All is well."
 
 
 def test_pruning_a_folder_leaves_what_was_uploaded(home: Path, docs: Path) -> None:
@@ -287,9 +295,7 @@ def test_a_third_attempt_that_lives_is_as_good_as_the_first(home: Path) -> None:
     assert work(home) == {"pumps.md": None}
 
 
-def test_killed_in_the_middle_a_second_run_ends_as_if_undisturbed(
-    home: Path, tmp_path: Path, citewell: Citewell, slow_embedder: None
-) -> None:
+def test_killed_in_the_middle_a_second_run_ends_as_if_undisturbed(home: Path, tmp_path: Path) -> None:
     other = tmp_path / "undisturbed"
     for place in (home, other):
         send(place, "old.md", PUMPS)
@@ -304,15 +310,15 @@ def test_killed_in_the_middle_a_second_run_ends_as_if_undisturbed(
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert waiting(home), "it was in the middle"
-    assert citewell("worker").returncode == 0
+    assert citewell(home, "worker").exit_code == 0
     assert waiting(home) == []
     assert chunk_ids(home) == chunk_ids(other)
     assert list((home / "uploads").iterdir()) == []
-    assert citewell("doctor").stdout.strip() == "All is well."
+    assert citewell(home, "doctor").stdout.strip() == "All is well."
 
 
-def test_a_worker_that_is_asked_to_go_puts_its_upload_back(home: Path, slow_embedder: None) -> None:
-    upload = send(home, "long.md", b"".join(_long_page(number) for number in range(4)))
+def test_a_worker_that_is_asked_to_go_puts_its_upload_back(home: Path) -> None:
+    upload = send(home, "long.md", _long_page(0))
     process = _worker(home)
     _until_it_reads("long.md", home)
     process.send_signal(signal.SIGTERM)
@@ -320,17 +326,18 @@ def test_a_worker_that_is_asked_to_go_puts_its_upload_back(home: Path, slow_embe
     assert waiting(home) == [upload], "no attempt is used up"
 
 
-def test_a_worker_says_what_it_did(home: Path, citewell: Citewell) -> None:
+def test_a_worker_says_what_it_did(home: Path) -> None:
     send(home, "pumps.md", PUMPS)
     send(home, "a.exe", b"MZ", project="ours")
-    done = citewell("worker")
-    assert done.returncode == 0
+    done = citewell(home, "worker")
+    assert done.exit_code == 0
     assert "default: pumps.md taken in" in done.stdout
     assert "ours: a.exe failed: cannot read .exe" in done.stdout
+    assert citewell(home, "worker").stdout == "Nothing waits.\n"
 
 
 def _long_page(number: int) -> bytes:
-    parts = (f"## Part {part}\n\n" + f"Pump {number} moves water to tank {part}. " * 80 for part in range(4))
+    parts = (f"## Part {part}\n\n" + f"Pump {number} moves water to tank {part}. " * 80 for part in range(300))
     return "\n\n".join((f"# Page {number}", *parts)).encode()
 
 

@@ -58,6 +58,9 @@ class Settings(BaseSettings):
         (), description="Sites whose pages may ask, as origins (`https://docs.example.org`), separated by commas."
     )
     heartbeat_seconds: float = Field(10.0, gt=0, description="A stream in which nothing is said beats this often.")
+    client_timeout_seconds: float = Field(
+        30.0, gt=0, description="A client that sends or takes nothing for so long is let go."
+    )
     server: str | None = Field(
         None, description="A running server that commands ask instead of the home folder, like `http://127.0.0.1:8000`."
     )

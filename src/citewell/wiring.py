@@ -79,6 +79,23 @@ async def planning(settings: Settings) -> AsyncIterator[IngestEngines]:
             yield _ingest_engines(settings, database)
 
 
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What outlasts a connection beside the library."""
+
+    sessions: Sessions
+    keys: Keys
+    uploads: Uploads
+    projects: Projects
+
+
+@asynccontextmanager
+async def keeping(settings: Settings) -> AsyncIterator[Keeping]:
+    """Just the database: no model, no index, no lock."""
+    async with _opened(_database(settings)) as database:
+        yield Keeping(SqlSessions(database), SqlKeys(database), SqlUploads(database), SqlProjects(database))
+
+
 def _ingest_engines(settings: Settings, database: Database) -> IngestEngines:
     library, embedder = SqlLibrary(database), _embedder(settings)
     return IngestEngines(library, library, library, library, embedder, _shelf(settings, embedder))
@@ -96,23 +113,6 @@ async def _opened(place: Path | str, *, statement_seconds: float | None = None) 
 def _database(settings: Settings) -> Path | str:
     """Where the database is: a URL, or else a file."""
     return settings.database_url.get_secret_value() if settings.database_url else settings.home / "citewell.db"
-
-
-@dataclass(frozen=True, slots=True)
-class Keeping:
-    """What outlasts a connection beside the library."""
-
-    sessions: Sessions
-    keys: Keys
-    uploads: Uploads
-    projects: Projects
-
-
-@asynccontextmanager
-async def keeping(settings: Settings) -> AsyncIterator[Keeping]:
-    """Just the database: no model, no index, no lock."""
-    async with _opened(_database(settings)) as database:
-        yield Keeping(SqlSessions(database), SqlKeys(database), SqlUploads(database), SqlProjects(database))
 
 
 def recipe(settings: Settings, *, base_url: str | None = None) -> Recipe:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from fastapi import FastAPI
 from citewell import wiring
 from citewell.http.app import create_app
 from citewell.ingest.flow import ingest
-from citewell.models import DEFAULT_PROJECT, Project
+from citewell.keys import mint
+from citewell.models import DEFAULT_PROJECT, Key, Project, Scope
 from citewell.settings import Settings
 from tests.conftest import BOOK, ready, settings_for
 
@@ -24,12 +26,39 @@ UNCOVERED = "How long does a chicken roast?"
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Settings under which the example book was ingested, with its address."""
+def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, book_home: Path) -> Settings:
+    """Settings under which the example book was ingested, with its address. What was embedded before is borrowed."""
     database_url = ready(request.getfixturevalue("postgres_server")) if request.param == "postgresql" else None
     settings = settings_for(tmp_path_factory.mktemp(request.param), database_url=database_url)
+    asyncio.run(borrow_embeddings(settings_for(book_home), settings))
     take_in(settings, BOOK, base_url="https://book.example.org")
     return settings
+
+
+async def borrow_embeddings(lender: Settings, borrower: Settings) -> None:
+    async with (
+        wiring.planning(lender) as source,
+        wiring.writing(borrower, wait=True, on_wait=lambda: None) as target,
+    ):
+        keys = [chunk.embedding_key async for batch in source.library.chunks() for _, chunk in batch]
+        known = await source.cache.recall(keys, model=source.embedder.model)
+        await target.cache.remember(known, model=target.embedder.model)
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home folder that holds three short pages, by an embedder that costs nothing (`embedder="hashing"`)."""
+    folder = tmp_path_factory.mktemp("pages")
+    docs = folder / "docs"
+    docs.mkdir()
+    (docs / "pumps.md").write_text(
+        "# Pumps\n\nA pump moves water uphill — “naïve” 水泵 🤖.\n\n## Priming\n\n"
+        "Fill the casing with water to prime it:\n\n```sh\nprime --casing full\n\tstart 泵\n```\n"
+    )
+    (docs / "rams.md").write_text("# Rams\n\nA ram moves water uphill without a motor.\n")
+    (docs / "valves.md").write_text("# Valves\n\nA valve stops the flow.\n\n## Leaks\n\nReplace the gasket yearly.\n")
+    take_in(settings_for(folder, embedder="hashing"), docs)
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +97,23 @@ def take_in(settings: Settings, *paths: Path, project: str = DEFAULT_PROJECT, ba
         assert result.errors == ()
 
     asyncio.run(run())
+
+
+async def made_key(
+    keeping: wiring.Keeping,
+    *,
+    scope: Scope = "ask",
+    project: Project | None = None,
+    per_minute: int | None = None,
+    revoked: bool = False,
+) -> str:
+    """The text of a new key."""
+    minted = mint()
+    key = Key(minted.id, "a test's", scope, datetime.now(UTC), project.id if project else None, per_minute)
+    await keeping.keys.add(key, digest=minted.digest)
+    if revoked:
+        await keeping.keys.revoke(key.id)
+    return minted.text
 
 
 def events(body: str) -> list[dict[str, Any]]:

@@ -91,7 +91,11 @@ class Candidate:
 
 
 def candidates(
-    question: str, passages: Sequence[Passage], weights: Mapping[str, float], *, favour: Mapping[str, float] | None = None
+    question: str,
+    passages: Sequence[Passage],
+    weights: Mapping[str, float],
+    *,
+    favour: Mapping[str, float] | None = None,
 ) -> list[Candidate]:
     """Every quotable unit of the passages, described by how it relates to the question.
 

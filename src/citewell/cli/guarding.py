@@ -63,10 +63,10 @@ async def list_keys(as_json: bool) -> None:
         return
     for one in shown:
         rate = f"  {one['per_minute']} a minute" if one["per_minute"] else ""
-        revoked = f"  revoked {one['revoked_at']}" if one["revoked_at"] else ""
+        revoked = f"  revoked {str(one['revoked_at'])[:10]}" if one["revoked_at"] else ""
         opens = one["project"] or "every project"
         click.echo(f"{one['id']}  {one['scope']:5}  {opens}  {one['name']}{rate}{revoked}")
-    click.echo(f"{len(held)} keys, {sum(one.revoked_at is None for one in held)} in use")
+    click.echo(f"{sum(one.revoked_at is None for one in held)} of {len(held)} in use")
 
 
 @keys.command()

@@ -33,7 +33,11 @@ async def worker() -> None:
             recipe=wiring.recipe(settings),
             folder=settings.home / "uploads",
         )
+        nothing = True
         async for upload, error in done:
+            nothing = False
             what = upload.path or "everything"
             outcome = f"failed: {error}" if error else "taken in" if upload.kind == "ingest" else "removed"
             click.echo(f"{upload.project.name}: {what} {outcome}")
+    if nothing:
+        click.echo("Nothing waits.")

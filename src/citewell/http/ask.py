@@ -1,6 +1,7 @@
 """`POST /api/ask` and `/api/ask/stream`: the web chat's door."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from fastapi import APIRouter, Request
 
@@ -40,17 +41,11 @@ async def ask_stream(body: AskRequest, request: Request) -> EventStream:
     """The same answer as server-sent events, piece by piece."""
     events = _events(body, request)
     first = await anext(events)  # what fails before the first byte is an HTTP error, not an event
-    return stream_response(request, _after(first, events), failed=_failed)
+    return stream_response(request, events, failed=_failed, first=first)
 
 
 def _failed(problem: ErrorResponse) -> StreamChunk:
     return StreamChunk(content="", done=True, error=problem.message)
-
-
-async def _after(first: StreamChunk, rest: AsyncGenerator[StreamChunk]) -> AsyncGenerator[StreamChunk]:
-    yield first
-    async for event in rest:
-        yield event
 
 
 async def _events(body: AskRequest, request: Request) -> AsyncGenerator[StreamChunk]:
@@ -61,14 +56,15 @@ async def _events(body: AskRequest, request: Request) -> AsyncGenerator[StreamCh
         engines=request.app.state.reading.engines,
         top_k=body.top_k,
     )
-    async for piece in pieces:
-        if isinstance(piece, Answer):
-            citations = [citation(passage, piece) for passage in marks.passages]
-            nearest = [_topic(passage) for passage in piece.nearest] or None
-            certainty = round(piece.confidence, 4)
-            yield StreamChunk(content="", done=True, citations=citations, confidence=certainty, nearest=nearest)
-        elif words := marks.render(piece):
-            yield StreamChunk(content=words)
+    async with aclosing(pieces):
+        async for piece in pieces:
+            if isinstance(piece, Answer):
+                citations = [citation(passage, piece) for passage in marks.passages]
+                nearest = [_topic(passage) for passage in piece.nearest] or None
+                certainty = round(piece.confidence, 4)
+                yield StreamChunk(content="", done=True, citations=citations, confidence=certainty, nearest=nearest)
+            elif words := marks.render(piece):
+                yield StreamChunk(content=words)
 
 
 def _topic(passage: Passage) -> Topic:

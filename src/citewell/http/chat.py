@@ -4,7 +4,9 @@ Every exchange is kept, also when its reader leaves half-way; then what was said
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import perf_counter
@@ -17,13 +19,13 @@ from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.answer.receipts import receipt, status
 from citewell.answer.understand import REMEMBERED
-from citewell.errors import BadRequest
+from citewell.errors import BadRequest, CitewellError
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ASK, Door, caller_of, project_of
 from citewell.http.search import where
 from citewell.http.sse import EventStream, events_of, stream_response
 from citewell.logs import request_id
-from citewell.models import Answer, Mode, Owner, Passage, Project, Reached, Recorded, Trace
+from citewell.models import Answer, Exchange, Mode, Owner, Passage, Project, Reached, Recorded, Trace
 from citewell.ports import Sessions
 from citewell.wire.chat import (
     ChatEvent,
@@ -37,6 +39,8 @@ from citewell.wire.chat import (
 )
 from citewell.wire.errors import ErrorResponse
 from citewell.wire.text import Uuid4
+
+_log = logging.getLogger("citewell.http")
 
 router = APIRouter(tags=["chat"], route_class=Door, responses=DOCUMENTED)
 
@@ -56,9 +60,10 @@ Once = Annotated[
 @router.post("/chat", openapi_extra=ASK)
 async def chat(body: ChatRequest, request: Request, once: Once = None) -> ChatResponse:
     """Answer in a session: the last five exchanges are understood as context."""
-    async for event in _events(await _begun(body, request, once), request):
-        if event.response:
-            return event.response
+    async with aclosing(_events(await _begun(body, request, once), request)) as events:
+        async for event in events:
+            if event.response:
+                return event.response
     raise RuntimeError("an answer stream ends with a response")
 
 
@@ -116,6 +121,8 @@ class _Exchange:
     once: str | None
     kept: Recorded | None
     """What an earlier try of the same request left."""
+    told: list[Exchange]
+    """What was said in the session before."""
     began: float = field(default_factory=perf_counter)
     said: list[str] = field(default_factory=list)
     keeping: "asyncio.Task[Recorded] | None" = None
@@ -158,11 +165,14 @@ async def _begun(body: ChatRequest, request: Request, once: str | None) -> _Exch
     where(body.filters)
     project = await project_of(request)
     owner = caller_of(request).owner(project)
-    kept: Recorded | None = await request.app.state.keeping.sessions.earlier(once, owner) if once else None
-    if kept and (kept.query != body.query or body.session_id not in (None, kept.session_id)):
+    sessions = request.app.state.keeping.sessions
+    kept: Recorded | None = await sessions.earlier(once, owner) if once else None
+    asked = body.query.replace("\0", "\ufffd")  # as it is kept
+    if kept and (kept.query != asked or body.session_id not in (None, kept.session_id)):
         raise BadRequest("this Idempotency-Key was used for another question")
     session = kept.session_id if kept else body.session_id or uuid4()
-    return _Exchange(body, project, owner, session, once, kept)
+    told = await sessions.recent(session, owner, limit=REMEMBERED)
+    return _Exchange(body, project, owner, session, once, kept, told)
 
 
 async def _events(one: _Exchange, request: Request) -> AsyncGenerator[ChatEvent]:
@@ -172,28 +182,31 @@ async def _events(one: _Exchange, request: Request) -> AsyncGenerator[ChatEvent]
         yield ChatEvent(done=True, response=response)
         return
     sessions = request.app.state.keeping.sessions
-    told = await sessions.recent(one.session, one.owner, limit=REMEMBERED)
     marks = Numbered()
     pieces = flow.answer(
         one.body.query,
         project=one.project,
         engines=request.app.state.reading.engines,
-        history=told,
+        history=one.told,
         where=where(one.body.filters),
         selection=one.selection,
     )
     try:
-        async for piece in pieces:
-            if isinstance(piece, Reached):
-                yield ChatEvent(stage=piece.stage)
-            elif isinstance(piece, Answer):
-                kept = await one.keep(sessions, _response(one, piece, marks.passages))
-                yield ChatEvent(done=True, response=_as_told(kept))
-            elif words := marks.render(piece):
-                one.said.append(words)
-                yield ChatEvent(delta=words)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                if isinstance(piece, Reached):
+                    yield ChatEvent(stage=piece.stage)
+                elif isinstance(piece, Answer):
+                    kept = await one.keep(sessions, _response(one, piece, marks.passages))
+                    yield ChatEvent(done=True, response=_as_told(kept))
+                elif words := marks.render(piece):
+                    one.said.append(words)
+                    yield ChatEvent(delta=words)
     except (asyncio.CancelledError, GeneratorExit):
-        await one.keep(sessions, None)  # the reader left
+        try:
+            await one.keep(sessions, None)  # the reader left
+        except CitewellError as error:  # and nobody is there to be told
+            _log.warning("what was said could not be kept: %s", error)
         raise
 
 

@@ -5,6 +5,7 @@ Every route is a `Door` with a rule of its own; one without a rule does not star
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from uuid import UUID
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
@@ -31,8 +33,9 @@ ADMIN: dict[str, Any] = {"x-scope": "admin", **_SECURITY}
 
 _JSON_BYTES = 2_000_000  # the longest question and selection, every character escaped, fit in
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_BODY_SECONDS = 30.0
 _REMEMBER_OPEN_SECONDS = 1.0
+_LOOK_SECONDS = 1.0
+_LEAVE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,8 @@ class Gate:
         self._buckets: dict[str, _Bucket] = {}
         self._open = False
         self._looked = float("-inf")
+        self._empty = asyncio.Event()
+        self._empty.set()
         self.running = 0
 
     async def admit(self, request: Request, rule: Rule) -> Caller:
@@ -121,6 +126,14 @@ class Gate:
     def leave(self, scope_state: dict[str, Any]) -> None:
         """Called when the response is through, however it ended."""
         self.running -= bool(scope_state.pop("inside", False))
+        if not self.running:
+            self._empty.set()
+
+    async def emptied(self) -> None:
+        """Wait a moment for those who were told to go, before what they use is closed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE_SECONDS):
+                await self._empty.wait()
 
     def _enter(self, request: Request) -> None:
         limit = self._settings.max_concurrent_requests
@@ -128,12 +141,12 @@ class Gate:
             message = f"{limit} requests are being answered already; try again in a second"
             raise TooBusy(message, retry_after_seconds=1)
         self.running += 1
+        self._empty.clear()
         request.scope["state"]["inside"] = True
 
     async def _caller(self, request: Request) -> Caller:
         if await self._is_open():
-            host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-            if host.casefold() not in LOOPBACK:
+            if _host(f"//{request.headers.get('host', '')}") not in LOOPBACK:
                 # Another site's name that was made to point here must not read what only this machine may.
                 raise Refused("without a key this server answers to localhost only; see `citewell keys create`")
             return Caller()
@@ -150,13 +163,18 @@ class Gate:
         return found[0] if found and keys.matches(token, found[1]) and not found[0].revoked_at else None
 
     async def _is_open(self) -> bool:
-        """Whether no key was ever made; then anybody on this machine may ask."""
-        if monotonic() - self._looked > _REMEMBER_OPEN_SECONDS:
-            try:
-                self._open = not await self._keys.keys()
-            except StoreUnavailable:
-                if self._looked < 0:
-                    raise
+        """Whether no key was ever made; then anybody on this machine may ask.
+
+        What was so a second ago is so while one request looks, and while the database does not answer.
+        """
+        if self._looked < 0:
+            self._open = not await self._keys.keys()
+            self._looked = monotonic()
+        elif monotonic() - self._looked > _REMEMBER_OPEN_SECONDS:
+            self._looked = monotonic()
+            with suppress(StoreUnavailable, TimeoutError):
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    self._open = not await self._keys.keys()
             self._looked = monotonic()
         return self._open
 
@@ -172,14 +190,22 @@ class Gate:
         origin = request.headers.get("origin")
         if request.method in ("GET", "HEAD", "OPTIONS") or not origin or origin in self._settings.cors_origins:
             return
-        if urlsplit(origin).netloc != request.headers.get("host"):
+        if origin.partition("://")[2] != request.headers.get("host"):
             raise Refused(f"requests from {origin[:200]} are not allowed; see CITEWELL_CORS_ORIGINS")
 
 
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").casefold()
+    except ValueError:  # half an IPv6 address
+        return ""
+
+
 def _tokens(request: Request) -> list[str]:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    bearer = token.strip() if scheme.casefold() == "bearer" else ""
-    return [bearer, request.headers.get("x-api-key", "").strip()]
+    """Every key that is sent; also the second of two headers of one name."""
+    split = [value.partition(" ") for value in request.headers.getlist("authorization")]
+    bearers = [token.strip() for scheme, _, token in split if scheme.casefold() == "bearer"]
+    return bearers + [value.strip() for value in request.headers.getlist("x-api-key")]
 
 
 class Door(APIRoute):
@@ -206,7 +232,9 @@ class Door(APIRoute):
             if request.method not in ("POST", "PUT"):
                 return await handle(request)
             self._readable(request)
-            body = _Body(request.receive, most=self.most_bytes(app.state.settings), told=_told_length(request))
+            settings: Settings = app.state.settings
+            most, patience = self.most_bytes(settings), settings.client_timeout_seconds
+            body = _Body(request.receive, most=most, told=told_length(request.headers), seconds=patience)
             return await _unless_gone(handle(Request(request.scope, body.receive, request._send)), body)
 
         return admitted
@@ -226,17 +254,19 @@ class UploadDoor(Door):
         return settings.max_upload_bytes + 100_000  # and what a form puts around it
 
 
-def _told_length(request: Request) -> int:
-    told = request.headers.get("content-length", "")
-    return int(told) if told.isdecimal() else 0
+def told_length(headers: Headers) -> int:
+    """How many bytes a request says it has; 0 where it does not say."""
+    told = headers.get("content-length", "")
+    return int(told[:20]) if told.isdecimal() else 0  # Python refuses numbers of more than 4,300 digits
 
 
 class _Body:
     """A body as it arrives: no more of it, and no slower, than allowed. Then: whether the client is still there."""
 
-    def __init__(self, receive: Receive, *, most: int, told: int) -> None:
+    def __init__(self, receive: Receive, *, most: int, told: int, seconds: float) -> None:
         self._receive = receive
         self._most = most
+        self._seconds = seconds
         self._whole = asyncio.Event()
         self._check(told)
         self._had = 0
@@ -247,10 +277,10 @@ class _Body:
 
     async def receive(self) -> Message:
         try:
-            async with asyncio.timeout(_BODY_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 message = await self._receive()
         except TimeoutError as error:
-            raise HTTPException(408, f"nothing more of the body came for {_BODY_SECONDS:.0f} seconds") from error
+            raise HTTPException(408, f"nothing more of the body came for {self._seconds:.0f} seconds") from error
         if message["type"] == "http.request":
             self._had += len(message.get("body", b""))
             self._check(self._had)

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import tempfile
+from types import FrameType
 
 import uvicorn
 
@@ -28,7 +29,7 @@ def run(settings: Settings, *, host: str, port: int) -> None:
     asyncio.run(_check_open(settings, host))
     _spool_at_home(settings)
     config = uvicorn.Config(create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=10)
-    listener = _listen(host, port)
+    listener = _listen(host, port, client_timeout_seconds=settings.client_timeout_seconds)
     _Server(config, host=host, port=listener.getsockname()[1]).run(sockets=[listener])
 
 
@@ -53,11 +54,21 @@ def _spool_at_home(settings: Settings) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Says where the page is once it can be opened."""
+    """Says where the page is once it can be opened; told to stop, it lets streams end, and told again, it ends them."""
 
     def __init__(self, config: uvicorn.Config, *, host: str, port: int) -> None:
         super().__init__(config)
         self._page = f"http://{f'[{host}]' if ':' in host else host}:{port}/chat"
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        # Not raised again at the end, as uvicorn does: what is left to do at exit would not be done.
+        if self.should_exit:
+            asyncio.get_running_loop().call_soon_threadsafe(self._end_streams)
+        self.should_exit = True
+
+    def _end_streams(self) -> None:
+        for task in self.server_state.tasks:
+            task.cancel()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -65,10 +76,13 @@ class _Server(uvicorn.Server):
             _log.info("ready: open %s", self._page)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, *, client_timeout_seconds: float) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        # Closing a connection waits until all was sent; to a client that takes nothing, that would be for ever.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(client_timeout_seconds * 1000))
     try:
         listener.bind((host, port))
     except OSError as error:

@@ -1,6 +1,7 @@
 """`POST /api/v1/chat` and `/api/v1/chat/stream`: any project, the conversation kept by the client."""
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from time import perf_counter
 
 from fastapi import APIRouter, Request
@@ -21,9 +22,10 @@ router = APIRouter(prefix="/api/v1", tags=["projects"], route_class=Door, respon
 @router.post("/chat", openapi_extra=ASK)
 async def v1_chat(body: ChatRequest, request: Request) -> ChatResponse:
     """Answer from a project. `[<chunk id>]` in the response names an entry of `sources`."""
-    async for event in _events(body, await project_of(request, body.projectId), request):
-        if event.response:
-            return event.response
+    async with aclosing(_events(body, await project_of(request, body.projectId), request)) as events:
+        async for event in events:
+            if event.response:
+                return event.response
     raise RuntimeError("an answer stream ends with a response")
 
 
@@ -47,25 +49,26 @@ async def _events(body: ChatRequest, project: Project, request: Request) -> Asyn
     pieces = flow.answer(
         body.message, project=project, engines=request.app.state.reading.engines, history=exchanges(history)
     )
-    async for piece in pieces:
-        if isinstance(piece, Reached):
-            yield ChatEvent(stage=piece.stage)
-        elif isinstance(piece, Answer):
-            text = "".join(said)
-            spoken = [Message(role="user", content=body.message), Message(role="assistant", content=text)]
-            response = ChatResponse(
-                response=text,
-                messages=[*history, *spoken],
-                sources=[cited_source(passage, piece) for passage in marks.passages],
-                model=piece.model,
-                totalDuration=round((perf_counter() - began) * 1000),
-                promptEvalCount=None,
-                evalCount=None,
-            )
-            yield ChatEvent(done=True, response=response)
-        elif words := marks.render(piece):
-            said.append(words)
-            yield ChatEvent(delta=words)
+    async with aclosing(pieces):
+        async for piece in pieces:
+            if isinstance(piece, Reached):
+                yield ChatEvent(stage=piece.stage)
+            elif isinstance(piece, Answer):
+                text = "".join(said)
+                spoken = [Message(role="user", content=body.message), Message(role="assistant", content=text)]
+                response = ChatResponse(
+                    response=text,
+                    messages=[*history, *spoken],
+                    sources=[cited_source(passage, piece) for passage in marks.passages],
+                    model=piece.model,
+                    totalDuration=round((perf_counter() - began) * 1000),
+                    promptEvalCount=None,
+                    evalCount=None,
+                )
+                yield ChatEvent(done=True, response=response)
+            elif words := marks.render(piece):
+                said.append(words)
+                yield ChatEvent(delta=words)
 
 
 def exchanges(messages: Sequence[Message]) -> list[Exchange]:

@@ -17,6 +17,7 @@ _log = logging.getLogger("citewell.http")
 _PATIENCE_SECONDS = 20.0
 _LOOK_SECONDS = 0.1
 _RETRY_SECONDS = 1.0
+_END_SECONDS = 5.0
 
 
 class Worker:
@@ -53,7 +54,11 @@ class Worker:
         await asyncio.gather(self._minding, return_exceptions=True)
         if self._process and self._process.returncode is None:
             self._process.terminate()
-            await self._process.wait()
+            try:
+                await asyncio.wait_for(self._process.wait(), _END_SECONDS)
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
 
     async def _mind(self) -> None:
         while True:

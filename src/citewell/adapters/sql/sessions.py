@@ -9,8 +9,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Row, Select, case, delete, func, select
 from sqlalchemy.sql.dml import ReturningInsert
 
-from citewell.adapters.sql.engine import Database
-from citewell.adapters.sql.storable import storable, storable_json
+from citewell.adapters.sql.engine import Database, storable
 from citewell.adapters.sql.tables import conversations, sessions
 from citewell.errors import NotFound
 from citewell.models import Exchange, Owner, Recorded
@@ -90,8 +89,8 @@ class SqlSessions:
             "timestamp": told.timestamp,
             "query": storable(told.query),
             "response": storable(told.response),
-            "sources": storable_json(told.sources),
-            "metadata": storable_json(told.metadata),
+            "sources": _storable_json(told.sources),
+            "metadata": _storable_json(told.metadata),
             "complete": told.complete,
         }
         new = self._database.insert(conversations).values(**values, once=word)
@@ -108,6 +107,19 @@ def _owned(owner: Owner) -> ColumnElement[bool]:
 def _word(once: str, owner: Owner) -> str:
     """A client's word for a request; the same word of another owner is another."""
     return hashlib.sha256(json.dumps([str(owner.project), owner.key, once]).encode()).hexdigest()
+
+
+def _storable_json(value: object) -> object:
+    """What JSON can say with every string made storable, names included."""
+    match value:
+        case str():
+            return storable(value)
+        case dict():
+            return {storable(str(name)): _storable_json(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_storable_json(one) for one in value]
+        case _:
+            return value
 
 
 def _under(word: str | None) -> Select[Any]:

@@ -6,8 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Row, Select, delete, select, update
 
-from citewell.adapters.sql.engine import Database
-from citewell.adapters.sql.storable import storable
+from citewell.adapters.sql.engine import Database, storable
 from citewell.adapters.sql.tables import projects, uploads
 from citewell.models import Project, Upload
 
