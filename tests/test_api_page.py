@@ -58,38 +58,15 @@ class Page:
         return "\n".join(lines) + "\n"
 
 
-@pytest.fixture(scope="module")
-def ran(book_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Page, Path]:
+def test_every_line_answers_as_the_page_shows(own_book_home: Path, tmp_path: Path) -> None:
     if not shutil.which("curl") or not shutil.which("bash"):
         pytest.skip("needs bash and curl")
-    folder = tmp_path_factory.mktemp("api")
-    home, out = folder / "home", folder / "out"
-    shutil.copytree(book_home, home)
+    page, out = Page(), tmp_path / "out"
     out.mkdir()
-    page = Page()
-    with serving(home) as address:
-        commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(
-            ["bash", "-c", page.script.replace("http://localhost:8000", address)],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=folder,
-            timeout=300,
-            env={**os.environ, "PATH": commands, "OUT": str(out), "CITEWELL_HOME": str(home)},
-        )
-    assert done.returncode == 0, done.stderr
-    return page, out
-
-
-def test_every_line_answers_with_the_status_that_the_page_shows(ran: tuple[Page, Path]) -> None:
-    page, out = ran
+    with serving(own_book_home) as address:
+        run(page.script.replace("http://localhost:8000", address), home=own_book_home, out=out)
     answered = dict(line.split(" ", 1) for line in (out / "log").read_text().splitlines())
     assert {int(number): status for number, status in answered.items()} == page.expected
-
-
-def test_the_answers_on_the_page_have_the_shape_of_the_real_ones(ran: tuple[Page, Path]) -> None:
-    page, out = ran
     assert len(page.shown) > 10
     for number, kind, text in page.shown:
         real = (out / str(number)).read_text(encoding="utf-8")
@@ -99,6 +76,20 @@ def test_the_answers_on_the_page_have_the_shape_of_the_real_ones(ran: tuple[Page
         events = [json.loads(line[6:]) for line in real.splitlines() if line.startswith("data: ")]
         for line in text.splitlines():
             assert set(json.loads(line.removeprefix("data: "))) in [set(event) for event in events], line
+
+
+def run(script: str, *, home: Path, out: Path) -> None:
+    commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=out.parent,
+        timeout=300,
+        env={**os.environ, "PATH": commands, "OUT": str(out), "CITEWELL_HOME": str(home)},
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def assert_shaped(shown: Any, real: Any) -> None:
