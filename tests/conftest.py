@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from uuid import UUID
@@ -253,12 +254,14 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
         )
 
         self.log = ""
+        self._reading = threading.Thread(target=self._read, daemon=True)
 
     def __enter__(self) -> str:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self.log += line
             if found := re.search(r"open (http://[^/]+)/chat", line):
+                self._reading.start()  # a log that nobody reads would stop the server
                 return found[1]
         raise AssertionError(f"the server did not start: {self.log}")
 
@@ -272,4 +275,11 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self.log += self._process.communicate(timeout=20)[1]
+        self._process.wait(timeout=20)
+        if self._reading.is_alive():
+            self._reading.join(timeout=20)
+        self._process.communicate()
+
+    def _read(self) -> None:
+        for line in self._process.stderr or ():
+            self.log += line
