@@ -1,18 +1,23 @@
 """What tests share: the example book, ingested once through the real engines, and ways to ask it."""
 
 import asyncio
+import fcntl
 import os
 import re
+import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from sqlite3 import connect
+from threading import Thread
 from uuid import UUID
 
 import pytest
 
 from citewell import wiring
+from citewell.adapters.generations import copy_sparse
 from citewell.adapters.sql.engine import Database
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
@@ -47,10 +52,33 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def book_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder that holds the example book."""
-    home = tmp_path_factory.mktemp("book")
-    result = take_in(home, BOOK)
-    assert result.errors == ()
+    """A home folder that holds the example book. Nobody changes it: every worker reads this one."""
+    return made_once(tmp_path_factory, "book", lambda home: take_in(home, BOOK))
+
+
+@pytest.fixture
+def own_book_home(tmp_path: Path, book_home: Path) -> Path:
+    """A copy of it, to be changed at will."""
+    # The database is copied by its engine, as others may have it open; the index never changes, and is mostly holes.
+    home = tmp_path / "home"
+    copy_sparse(book_home / "index", home / "index")
+    with closing(connect(book_home / "citewell.db")) as theirs, closing(connect(home / "citewell.db")) as ours:
+        theirs.backup(ours)
+    return home
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], IngestResult]) -> Path:
+    """A home folder for the whole run, made by the worker that needs it first; the others wait for it."""
+    run = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        run = run.parent  # what a worker takes for the run's folder is its own, in there
+    home, making = run / name, run / f"{name}.partial"
+    with (run / f"{name}.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not home.exists():
+            shutil.rmtree(making, ignore_errors=True)
+            assert make(making).errors == ()
+            making.rename(home)
     return home
 
 
@@ -130,11 +158,12 @@ def take_in(
     prune: bool = False,
     everything: bool = False,
     base_url: str | None = None,
+    embedder: str = "minilm",
 ) -> IngestResult:
     """Ingest as the command line does."""
 
     async def run() -> IngestResult:
-        settings = settings_for(home)
+        settings = settings_for(home, embedder=embedder)
         async with wiring.writing(settings, wait=True, on_wait=lambda: None) as engines:
             return await ingest(
                 paths,
@@ -254,14 +283,14 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
         )
 
         self.log = ""
-        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading = Thread(target=self._read_on)
 
     def __enter__(self) -> str:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self.log += line
             if found := re.search(r"open (http://[^/]+)/chat", line):
-                self._reading.start()  # a log that nobody reads would stop the server
+                self._reading.start()
                 return found[1]
         raise AssertionError(f"the server did not start: {self.log}")
 
@@ -276,10 +305,11 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         self._process.wait(timeout=20)
-        if self._reading.is_alive():
-            self._reading.join(timeout=20)
-        self._process.communicate()
+        self._reading.join()
 
-    def _read(self) -> None:
-        for line in self._process.stderr or ():
-            self.log += line
+    def _read_on(self) -> None:
+        """A server whose log nobody reads stands still once the pipe is full."""
+        assert self._process.stderr is not None
+        with self._process.stderr as log:
+            for line in log:
+                self.log += line

@@ -3,14 +3,18 @@
 Nothing outlives the tests. As root the server runs as `nobody`, since PostgreSQL refuses to be root.
 """
 
+import ctypes
 import os
 import pwd
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
+import threading
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypedDict
@@ -81,9 +85,17 @@ class PostgresServer:
         command = [str(self._programs / "postgres"), "-D", str(self._data)]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
+        # Linux means the thread that starts it, and only the main one lasts as long as the tests.
+        watched = sys.platform == "linux" and threading.current_thread() is threading.main_thread()
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, cwd=self._folder, env=self._environment(), **self._as_user()
+                command,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+                env=self._environment(),
+                preexec_fn=_end_with_parent if watched else None,  # noqa: PLW1509 (it only calls the kernel)
+                **self._as_user(),
             )
         for _ in range(600):
             if self._process.poll() is not None:
@@ -151,8 +163,13 @@ class PostgresServer:
                 [self._programs / "postgres", "--version"], capture_output=True, check=True, **self._as_user()
             )
         except (OSError, subprocess.CalledProcessError):
-            shutil.copytree(self._programs.parent, self._folder / "install")
-            self._programs = self._folder / "install" / "bin"
+            install = self._programs.parent
+            copy = self._folder / "packages" / install.parent.name
+            shutil.copytree(install, copy / install.name)
+            libraries = install.parent.with_suffix(".libs")  # beside the package, found from the programs' place
+            if libraries.exists():
+                shutil.copytree(libraries, copy.with_suffix(".libs"))
+            self._programs = copy / install.name / "bin"
 
     def _environment(self) -> dict[str, str]:
         # Of what the user has set only the path: a PGHOST or PGSERVICE would lead elsewhere.
@@ -176,7 +193,13 @@ class PostgresServer:
         listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
         rows = [line.split() for line in listed.splitlines()]
         for pid in [parent, *(int(pid) for pid, above in rows if int(above) == parent)]:
-            os.kill(pid, number)
+            with suppress(ProcessLookupError):  # one that ended since
+                os.kill(pid, number)
+
+
+def _end_with_parent() -> None:
+    """Where the tests are killed, the server goes too."""
+    ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
 
 
 def _programs() -> Path:

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from anyio import move_on_after
 from sqlalchemy import select, text, update
 from sqlalchemy.exc import IntegrityError
 
@@ -94,6 +96,32 @@ async def test_a_transaction_that_fails_leaves_nothing(database: Path | str) -> 
         await half()
     async with one.reading() as connection:
         assert (await connection.execute(select(tables.facts))).all() == []
+    await one.close()
+
+
+async def test_work_that_is_cancelled_leaves_no_connection_and_no_lock_behind(database: Path | str) -> None:
+    one = await Database.open(database)
+
+    async def work(number: int) -> None:
+        async with one.writing() as connection:
+            await connection.execute(one.insert(tables.facts).values(name=f"{number}", value="1"))
+            await connection.execute(update(tables.facts).where(tables.facts.c.name == f"{number}").values(value="2"))
+
+    async def leave(number: int) -> None:
+        with move_on_after(number % 20 / 1000):  # a web framework breaks every await
+            await work(number)
+
+    async def stop(number: int) -> None:
+        with suppress(TimeoutError):  # asyncio only one
+            await asyncio.wait_for(work(number), number % 20 / 1000)
+
+    for batch in range(6):
+        await asyncio.gather(
+            *(leave(40 * batch + n) for n in range(20)), *(stop(40 * batch + n) for n in range(20, 40))
+        )
+    async with one.writing() as connection:
+        values = (await connection.execute(select(tables.facts.c.value))).scalars().all()
+    assert set(values) <= {"2"}, "nothing is half done"
     await one.close()
 
 

@@ -29,6 +29,12 @@ def quick_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CITEWELL_EMBEDDER", "hashing")
 
 
+@pytest.fixture
+def either_database(database_url: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if database_url is not None:
+        monkeypatch.setenv("DATABASE_URL", database_url)
+
+
 def citewell(home: Path, *arguments: str) -> Result:
     return CliRunner(env={"CITEWELL_HOME": str(home)}).invoke(main, arguments)
 
@@ -95,6 +101,7 @@ def project_names(home: Path) -> list[str]:
     return asyncio.run(run())
 
 
+@pytest.mark.usefixtures("either_database")
 def test_uploads_of_every_kind_become_answers(home: Path) -> None:
     word = paragraph(run("A valve stops the flow of oil in the pipeline."))
     page = "<html><head><title>Taps</title></head><body><main><h1>Taps</h1><p>A tap drips when its washer is worn."
@@ -202,6 +209,7 @@ def test_a_deleted_document_is_gone_from_answers_library_and_index(home: Path) -
         assert not file.is_file() or b"xylophone" not in file.read_bytes(), file
 
 
+@pytest.mark.usefixtures("either_database")
 def test_a_deleted_project_takes_its_documents_and_nobody_else_s(home: Path) -> None:
     for project in ("ours", "theirs"):
         send(home, "pumps.md", PUMPS, project=project)

@@ -14,7 +14,8 @@
     ├── TooBusy                 more is being asked than is allowed; come back later
     ├── StoreUnavailable        the database does not answer
     │   └── IndexUnavailable    the vector store does not answer
-    └── RerankerUnavailable     a vendor did not rank the passages; answers go on in the local order
+    ├── RerankerUnavailable     a vendor did not rank the passages; answers go on in the local order
+    └── in `client/errors.py`   ServerUnreachable, NotCitewell, RequestFailed: what a server did not do
 
 This room knows no HTTP status and no exit code: `http/errors.py` and `cli.py` each keep one table.
 """

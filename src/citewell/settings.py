@@ -61,6 +61,10 @@ class Settings(BaseSettings):
     client_timeout_seconds: float = Field(
         30.0, gt=0, description="A client that sends or takes nothing for so long is let go."
     )
+    server: str | None = Field(
+        None, description="A running server that commands ask instead of the home folder, like `http://127.0.0.1:8000`."
+    )
+    api_key: SecretStr | None = Field(None, description="The key that commands show to that server.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
     log_format: Literal["json", "text"] = Field("json", description="How `citewell serve` logs.")
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from fastapi import FastAPI
 from citewell import wiring
 from citewell.http.app import create_app
 from citewell.ingest.flow import ingest
-from citewell.models import DEFAULT_PROJECT, Project
+from citewell.keys import mint
+from citewell.models import DEFAULT_PROJECT, Key, Project, Scope
 from citewell.settings import Settings
 from tests.conftest import BOOK, ready, settings_for
 
@@ -95,6 +97,23 @@ def take_in(settings: Settings, *paths: Path, project: str = DEFAULT_PROJECT, ba
         assert result.errors == ()
 
     asyncio.run(run())
+
+
+async def made_key(
+    keeping: wiring.Keeping,
+    *,
+    scope: Scope = "ask",
+    project: Project | None = None,
+    per_minute: int | None = None,
+    revoked: bool = False,
+) -> str:
+    """The text of a new key."""
+    minted = mint()
+    key = Key(minted.id, "a test's", scope, datetime.now(UTC), project.id if project else None, per_minute)
+    await keeping.keys.add(key, digest=minted.digest)
+    if revoked:
+        await keeping.keys.revoke(key.id)
+    return minted.text
 
 
 def events(body: str) -> list[dict[str, Any]]:

@@ -145,7 +145,7 @@ def _readable() -> Iterator[None]:
     except CitewellError:
         raise
     except Exception as error:  # the engine has no errors of its own, it raises this very class
-        _log.error("the vector store failed", exc_info=error)
+        _log.error("the vector store failed: %s", error)
         raise IndexUnavailable("the vector store cannot be read; `citewell doctor` says what is wrong") from error
 
 
@@ -180,9 +180,13 @@ class _Opened:
             copy = Path(tempfile.mkdtemp(prefix="citewell-"))
             folder = copy / "index"
             copy_sparse(generations.path(number), folder)
-        if not folder.is_dir():
-            raise FileNotFoundError(folder)
-        return cls(number, EdgeShard.load(str(folder / "shard")), lock=lock, copy=copy)
+        try:
+            if not folder.is_dir():
+                raise FileNotFoundError(folder)
+            return cls(number, EdgeShard.load(str(folder / "shard")), lock=lock, copy=copy)
+        except BaseException:
+            _let_go(lock, copy)
+            raise
 
     def total(self, project: UUID, where: Where) -> int:
         """How many chunks there are to search. Counted once: 27 ms for 90,000, and a generation never changes."""
@@ -195,10 +199,14 @@ class _Opened:
 
     def close(self) -> None:
         self.shard.close()
-        if self._lock is not None:
-            self._lock.close()
-        if self._copy is not None:
-            shutil.rmtree(self._copy, ignore_errors=True)
+        _let_go(self._lock, self._copy)
+
+
+def _let_go(lock: IO[bytes] | None, copy: Path | None) -> None:
+    if lock is not None:
+        lock.close()
+    if copy is not None:
+        shutil.rmtree(copy, ignore_errors=True)
 
 
 class QdrantEdgeShelf:

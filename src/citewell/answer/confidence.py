@@ -26,8 +26,8 @@ BANDS = dict(zip(("refuse", "weak"), fitted("bands", ("refuse", "weak")).tolist(
 
 
 SELECTION_FEATURES = (
-    "bias", "similarity", "similarity_foreign", "foreign", "other_letters", "sentence_says", "selection_says",
-    "names_missing", "length",
+    "bias", "similarity", "similarity_foreign", "foreign", "other_letters", "says_other_letters", "sentence_says",
+    "selection_says", "names_missing", "length",
 )  # fmt: skip
 
 _SELECTION_WEIGHTS = fitted("selection", SELECTION_FEATURES)
@@ -71,13 +71,15 @@ def selection_features(question: str, found: Retrieved, units: Sequence[Candidat
     english = latin and language(question) == ENGLISH
     best = max((passage.score for passage in found.passages), default=0.0)
     share = 1 / max(1, len(asked))
+    says = share * max((len(asked & one.words) for one in units), default=0)
     values = {
         "bias": 1.0,
         "similarity": best * english,
         "similarity_foreign": best * (latin and not english),  # what it thinks of other alphabets says nothing
         "foreign": float(latin and not english),
         "other_letters": float(not latin),
-        "sentence_says": share * max((len(asked & one.words) for one in units), default=0),
+        "says_other_letters": says * (not latin),
+        "sentence_says": says,
         "selection_says": share * len(asked - found.unknown),
         "names_missing": share * len(specific(question) & found.unknown),
         "length": float(np.log1p(sum(len(passage.chunk.text) for passage in found.passages))) / 10,

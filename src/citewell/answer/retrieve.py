@@ -70,7 +70,7 @@ class Retrieved:
 async def retrieve(
     question: str, *, project: UUID, engines: Engines, limit: int, where: Where = EVERYWHERE, hint: str = ""
 ) -> Retrieved:
-    """The passages that answer best. Of them, `hint`, which is what the reader looks at, may decide which comes first."""
+    """The passages that answer best. `hint` is what the reader looks at: it may decide which of them comes first."""
     index = engines.index
     async with engines.embedding():
         vector = await engines.embedder.embed_query(question)
@@ -88,7 +88,7 @@ async def retrieve(
     return replace(found, passages=_led_by(here, best, question, found.weights), looked_at=here)
 
 
-LOOKED_AT = 2.0
+LOOKED_AT = 0.5
 """Log-odds by which a passage gains where the reader looks at it: with more, an unrelated hint costs (docs/log.md)."""
 
 

@@ -23,7 +23,7 @@ NO_DOCUMENT = UUID(int=0)
 _PART = 2400  # characters, about as much as a chunk has
 _LONGEST = 8000  # of a part that has no paragraphs
 # Bytes that are embedded, which is as near as bytes come to tokens; of a longer selection, the parts that speak most of
-# the question. On two idle cores this takes about a second.
+# the question. At the model's speed on two cores that is a second or two.
 _READ = 20_000
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _ENDS = ("\n", ". ", "。", " ")

@@ -95,20 +95,17 @@ def _resolved(question: str, turns: Sequence[_Turn], *, marked: bool = False) ->
         return Understood(text, "courtesy", reply=reply)
     text = _THANKS_FIRST.sub("", text)
     plain = _CONJUNCTION.sub("", text).rstrip("?!. …").lstrip("¿¡ ")
+    last = next((turn for turn in reversed(turns) if turn.asked.wants_answer), None)
     if marked and _THIS.search(text) and len(own_words(text)) <= _MOST_SUBSTANCE:
         return Understood(text, points=True)
-    last = next((turn for turn in reversed(turns) if turn.asked.wants_answer), None)
-    for rule in (_more, _bare, _sample, _ordinal, _instead, _pronoun):
-        if understood := rule(text, plain, last):
-            said = tuple(turn.answer for turn in turns if turn.asked.question == understood.question)
-            match understood.kind:
-                case "more":
-                    return replace(understood, said=said)
-                case "unclear":
-                    return Understood(text, points=True) if marked else replace(understood, question=text)
-                case _:
-                    return understood
-    return Understood(text, points=marked and (not own_words(text) or (last is None and bool(_reference(text)))))
+    understood = next(filter(None, (rule(text, plain, last) for rule in _RULES)), None)
+    if understood is None or (marked and understood.kind == "unclear"):
+        lost = understood is not None or not own_words(text) or (last is None and bool(_reference(text)))
+        return Understood(text, points=marked and lost)
+    if understood.kind == "more":
+        said = tuple(turn.answer for turn in turns if turn.asked.question == understood.question)
+        return replace(understood, said=said)
+    return replace(understood, question=text) if understood.kind == "unclear" else understood
 
 
 # With something marked, "this" is that; but this book is the book.
@@ -117,12 +114,16 @@ _THIS = re.compile(
       | \b(?:das|dies(?:e[rs]?)?|esto|ceci|cela|ça)\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Short as they are, such questions pass for other languages: hence the words that are wrapping in English anyway.
 _ABOUT_WORDS = frozenset(
-    """meaning text passage paragraph paragraphs section sentence sentences selection selected word words summarize
-    summarise summary summarized describe idea ideas point points key important gist essence simple simply simpler terms
-    detail details briefly brief short author says said understand elaborate tldr tl;dr eli5 part bit snippet
-    bedeutet heißt erkläre erklär significa explica signifie explique""".split()
-)
+    ["tell", "me", "more", "what", "else", "explain", "why", "how", "mean", "this", "that", "it", "is", "go",
+     "on", "meaning", "text", "passage", "paragraph", "paragraphs", "section", "sentence", "sentences",
+     "selection", "selected", "word", "words", "summarize", "summarise", "summary", "summarized", "describe",
+     "idea", "ideas", "point", "points", "key", "important", "gist", "essence", "simple", "simply", "simpler",
+     "terms", "detail", "details", "briefly", "brief", "short", "author", "says", "said", "understand",
+     "elaborate", "tldr", "tl;dr", "eli5", "part", "bit", "snippet", "bedeutet", "heißt", "erkläre", "erklär",
+     "significa", "explica", "signifie", "explique"]
+)  # fmt: skip
 
 
 _THANKS = (
@@ -345,3 +346,6 @@ def _reference(text: str) -> re.Match[str] | None:
     if substance(before) and not (_SUBJECT_NEXT.fullmatch(before) or in_object):
         return None
     return found if len(substance(f"{before} {after}")) <= _MOST_SUBSTANCE else None
+
+
+_RULES = (_more, _bare, _sample, _ordinal, _instead, _pronoun)

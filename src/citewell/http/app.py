@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from time import perf_counter
 from uuid import UUID, uuid4
 
@@ -14,8 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from citewell import __version__, wiring
 from citewell.http import ask, chat, docs, documents, health, metrics, page, projects, query, search, v1_chat, verify
 from citewell.http.errors import install, problem_response
-from citewell.http.gate import Gate
+from citewell.http.gate import Gate, told_length
 from citewell.http.metrics import Metrics
+from citewell.http.openapi import describe
 from citewell.http.worker import Worker
 from citewell.logs import request_id
 from citewell.settings import Settings
@@ -44,6 +46,7 @@ _SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+_SMALL_BYTES = 65_536
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -70,11 +73,13 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        generate_unique_id_function=lambda route: route.name,
     )
+    app.openapi = partial(describe, app)  # type: ignore[method-assign]
     for router in _ROUTERS:
         app.include_router(router)
     install(app)
-    app.add_middleware(_Surround)
+    app.add_middleware(_LastResort)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -83,11 +88,12 @@ def create_app(settings: Settings) -> FastAPI:
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", "X-Request-ID"],
             expose_headers=["X-Request-ID", "Retry-After"],
         )
+    app.add_middleware(_Surround)  # last, so that it is around all others
     return app
 
 
-class _Surround:
-    """Around every request: its id, its line in the log, safe headers, its place in the count, and the last resort."""
+class _LastResort:
+    """Nothing unforeseen reaches a client; inside what is said across origins, so that a page there can read it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -96,11 +102,44 @@ class _Surround:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        identity = _request_id(Headers(scope=scope).get("x-request-id"))
+        begun = False
+
+        async def noting(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        except Exception as error:  # noqa: BLE001 (this is the place)
+            response = problem_response(error)
+            if not begun:
+                await response(scope, receive, send)
+
+
+class _Surround:
+    """Around every request: its id, its line in the log, safe headers, and its place in the count."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        asked = Headers(scope=scope)
+        identity = _request_id(asked.get("x-request-id"))
         token = request_id.set(identity)
         began = perf_counter()
         status = 0
         state = scope.setdefault("state", {})
+        unread = told_length(asked) > _SMALL_BYTES or "transfer-encoding" in asked
+
+        async def reading() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = unread and bool(message.get("more_body"))
+            return message
 
         async def tagged(message: Message) -> None:
             nonlocal status
@@ -108,16 +147,14 @@ class _Surround:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = identity
+                if unread:  # or the server would take all the rest, to find the next request behind it
+                    headers["Connection"] = "close"
                 for name, value in _SAFE.items():
                     headers.setdefault(name, value)
             await send(message)
 
         try:
-            await self._app(scope, receive, tagged)
-        except Exception as error:  # noqa: BLE001 (the last resort: nothing unforeseen reaches a client)
-            response = problem_response(error)
-            if not status:
-                await response(scope, receive, tagged)
+            await self._app(scope, reading, tagged)
         finally:
             scope["app"].state.gate.leave(state)
             seconds = perf_counter() - began

@@ -34,7 +34,9 @@ async def ask(body: AskRequest, request: Request) -> AskResponse:
     )
 
 
-@router.post("/api/ask/stream", openapi_extra=ASK, response_class=EventStream, responses=events_of(StreamChunk))
+@router.post(
+    "/api/ask/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(StreamChunk)
+)
 async def ask_stream(body: AskRequest, request: Request) -> EventStream:
     """The same answer as server-sent events, piece by piece."""
     events = _events(body, request)

@@ -25,7 +25,7 @@ from citewell.http.gate import ASK, Door, caller_of, project_of
 from citewell.http.search import where
 from citewell.http.sse import EventStream, events_of, stream_response
 from citewell.logs import request_id
-from citewell.models import Answer, Mode, Owner, Passage, Project, Reached, Recorded, Trace
+from citewell.models import Answer, Exchange, Mode, Owner, Passage, Project, Reached, Recorded, Trace
 from citewell.ports import Sessions
 from citewell.wire.chat import (
     ChatEvent,
@@ -67,7 +67,9 @@ async def chat(body: ChatRequest, request: Request, once: Once = None) -> ChatRe
     raise RuntimeError("an answer stream ends with a response")
 
 
-@router.post("/chat/stream", openapi_extra=ASK, response_class=EventStream, responses=events_of(ChatEvent))
+@router.post(
+    "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(ChatEvent)
+)
 async def chat_stream(body: ChatRequest, request: Request, once: Once = None) -> EventStream:
     """The same as server-sent events: stages, pieces of text, then the whole response."""
     return stream_response(request, _events(await _begun(body, request, once), request), failed=_failed)
@@ -119,6 +121,8 @@ class _Exchange:
     once: str | None
     kept: Recorded | None
     """What an earlier try of the same request left."""
+    told: list[Exchange]
+    """What was said in the session before."""
     began: float = field(default_factory=perf_counter)
     said: list[str] = field(default_factory=list)
     keeping: "asyncio.Task[Recorded] | None" = None
@@ -161,11 +165,14 @@ async def _begun(body: ChatRequest, request: Request, once: str | None) -> _Exch
     where(body.filters)
     project = await project_of(request)
     owner = caller_of(request).owner(project)
-    kept: Recorded | None = await request.app.state.keeping.sessions.earlier(once, owner) if once else None
-    if kept and (kept.query != body.query or body.session_id not in (None, kept.session_id)):
+    sessions = request.app.state.keeping.sessions
+    kept: Recorded | None = await sessions.earlier(once, owner) if once else None
+    asked = body.query.replace("\0", "\ufffd")  # as it is kept
+    if kept and (kept.query != asked or body.session_id not in (None, kept.session_id)):
         raise BadRequest("this Idempotency-Key was used for another question")
     session = kept.session_id if kept else body.session_id or uuid4()
-    return _Exchange(body, project, owner, session, once, kept)
+    told = await sessions.recent(session, owner, limit=REMEMBERED)
+    return _Exchange(body, project, owner, session, once, kept, told)
 
 
 async def _events(one: _Exchange, request: Request) -> AsyncGenerator[ChatEvent]:
@@ -175,13 +182,12 @@ async def _events(one: _Exchange, request: Request) -> AsyncGenerator[ChatEvent]
         yield ChatEvent(done=True, response=response)
         return
     sessions = request.app.state.keeping.sessions
-    told = await sessions.recent(one.session, one.owner, limit=REMEMBERED)
     marks = Numbered()
     pieces = flow.answer(
         one.body.query,
         project=one.project,
         engines=request.app.state.reading.engines,
-        history=told,
+        history=one.told,
         where=where(one.body.filters),
         selection=one.selection,
     )

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 
 from citewell.errors import (
@@ -94,17 +95,27 @@ def install(app: FastAPI) -> None:
         return JSONResponse(body.model_dump(), status_code=400)
 
     @app.exception_handler(HTTPException)
-    async def refused(_: Request, error: HTTPException) -> JSONResponse:
+    async def refused(request: Request, error: HTTPException) -> JSONResponse:
         code = _BY_STATUS.get(error.status_code, "VALIDATION_ERROR" if error.status_code < 500 else "INTERNAL_ERROR")
         message = error.detail if error.detail != HTTPStatus(error.status_code).phrase else error.detail.lower()
         body = _body(code, message)
-        return JSONResponse(body.model_dump(), status_code=error.status_code, headers=dict(error.headers or {}))
+        headers = dict(error.headers or {}) | ({"Allow": _allowed(request)} if error.status_code == 405 else {})
+        return JSONResponse(body.model_dump(), status_code=error.status_code, headers=headers)
 
     @app.exception_handler(CitewellError)
     async def foreseen(request: Request, error: CitewellError) -> JSONResponse:
         status, body, headers = problem(error)
         request.state.error = body.error_code  # for the line in the log
         return JSONResponse(body.model_dump(), status_code=status, headers=headers)
+
+
+def _allowed(request: Request) -> str:
+    """Every method of an address; the router knows only those of the first door that has it."""
+    methods: set[str] = set()
+    for one in iter_route_contexts(request.app.routes):
+        if one.path_regex and one.path_regex.match(request.scope["path"]):
+            methods |= one.methods or set()
+    return ", ".join(sorted(methods))
 
 
 def _body(code: ErrorCode, message: str, *, details: dict[str, Any] | None = None) -> ErrorResponse:

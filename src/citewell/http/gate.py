@@ -14,6 +14,7 @@ from uuid import UUID
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
@@ -145,8 +146,7 @@ class Gate:
 
     async def _caller(self, request: Request) -> Caller:
         if await self._is_open():
-            host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-            if host.casefold() not in LOOPBACK:
+            if _host(f"//{request.headers.get('host', '')}") not in LOOPBACK:
                 # Another site's name that was made to point here must not read what only this machine may.
                 raise Refused("without a key this server answers to localhost only; see `citewell keys create`")
             return Caller()
@@ -190,14 +190,22 @@ class Gate:
         origin = request.headers.get("origin")
         if request.method in ("GET", "HEAD", "OPTIONS") or not origin or origin in self._settings.cors_origins:
             return
-        if urlsplit(origin).netloc != request.headers.get("host"):
+        if origin.partition("://")[2] != request.headers.get("host"):
             raise Refused(f"requests from {origin[:200]} are not allowed; see CITEWELL_CORS_ORIGINS")
 
 
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").casefold()
+    except ValueError:  # half an IPv6 address
+        return ""
+
+
 def _tokens(request: Request) -> list[str]:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    bearer = token.strip() if scheme.casefold() == "bearer" else ""
-    return [bearer, request.headers.get("x-api-key", "").strip()]
+    """Every key that is sent; also the second of two headers of one name."""
+    split = [value.partition(" ") for value in request.headers.getlist("authorization")]
+    bearers = [token.strip() for scheme, _, token in split if scheme.casefold() == "bearer"]
+    return bearers + [value.strip() for value in request.headers.getlist("x-api-key")]
 
 
 class Door(APIRoute):
@@ -226,7 +234,7 @@ class Door(APIRoute):
             self._readable(request)
             settings: Settings = app.state.settings
             most, patience = self.most_bytes(settings), settings.client_timeout_seconds
-            body = _Body(request.receive, most=most, told=_told_length(request), seconds=patience)
+            body = _Body(request.receive, most=most, told=told_length(request.headers), seconds=patience)
             return await _unless_gone(handle(Request(request.scope, body.receive, request._send)), body)
 
         return admitted
@@ -246,9 +254,10 @@ class UploadDoor(Door):
         return settings.max_upload_bytes + 100_000  # and what a form puts around it
 
 
-def _told_length(request: Request) -> int:
-    told = request.headers.get("content-length", "")
-    return int(told) if told.isdecimal() else 0
+def told_length(headers: Headers) -> int:
+    """How many bytes a request says it has; 0 where it does not say."""
+    told = headers.get("content-length", "")
+    return int(told[:20]) if told.isdecimal() else 0  # Python refuses numbers of more than 4,300 digits
 
 
 class _Body:

@@ -5,7 +5,7 @@ from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from citewell.http.errors import DOCUMENTED
-from citewell.http.gate import ADMIN, Door, Gate
+from citewell.http.gate import ADMIN, Door, Gate, caller_of
 
 router = APIRouter(tags=["operating"], route_class=Door, responses=DOCUMENTED)
 
@@ -37,4 +37,5 @@ class Metrics:
 @router.get("/metrics", openapi_extra=ADMIN, response_class=PlainTextResponse)
 async def metrics(request: Request) -> Response:
     """Requests by door and status, their time, and how many run now, in Prometheus' text format."""
+    caller_of(request).must_see_all()  # they count the requests of every project
     return Response(generate_latest(request.app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)

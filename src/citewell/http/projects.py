@@ -36,6 +36,7 @@ async def list_projects(request: Request) -> ProjectList:
 
 @router.get("/{project_id}", openapi_extra=ADMIN)
 async def get_project(project_id: UUID, request: Request) -> Project:
+    """One project, and how much it holds."""
     return await _shown(request, project_id)
 
 

@@ -29,7 +29,9 @@ async def v1_chat(body: ChatRequest, request: Request) -> ChatResponse:
     raise RuntimeError("an answer stream ends with a response")
 
 
-@router.post("/chat/stream", openapi_extra=ASK, response_class=EventStream, responses=events_of(ChatEvent))
+@router.post(
+    "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(ChatEvent)
+)
 async def v1_chat_stream(body: ChatRequest, request: Request) -> EventStream:
     """The same as server-sent events: stages, pieces of text, then the whole response."""
     events = _events(body, await project_of(request, body.projectId), request)

@@ -1,5 +1,7 @@
 """`POST /api/v1/citations/verify`: whether what was cited still stands."""
 
+import re
+
 from fastapi import APIRouter, Request
 
 from citewell.answer.receipts import cited_ids, status
@@ -9,7 +11,9 @@ from citewell.http.sources import source
 from citewell.models import Trace
 from citewell.wire.citations import Verdict, VerifyRequest, VerifyResponse
 
-router = APIRouter(prefix="/api/v1", tags=["projects"], route_class=Door, responses=DOCUMENTED)
+_ID = re.compile("[0-9a-f]{64}")
+
+router = APIRouter(prefix="/api/v1", tags=["citations"], route_class=Door, responses=DOCUMENTED)
 
 
 @router.post("/citations/verify", openapi_extra=ASK)
@@ -17,7 +21,7 @@ async def verify(body: VerifyRequest, request: Request) -> VerifyResponse:
     """Of each chunk id, given or found in an answer's text: valid, moved, changed, deleted or unknown."""
     project = await project_of(request, body.projectId)
     ids = list(dict.fromkeys([*body.ids, *cited_ids(body.answer or "")]))
-    traces = await request.app.state.reading.library.trace(project.id, ids)
+    traces = await request.app.state.reading.library.trace(project.id, [one for one in ids if _ID.fullmatch(one)])
     return VerifyResponse(citations=[_verdict(one, traces.get(one, Trace())) for one in ids])
 
 

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from anyio import CancelScope
 from sqlalchemy import URL, Connection, Table, event, func, make_url, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
@@ -97,8 +98,10 @@ class Database:
             async with asyncio.timeout(self._timeout_seconds):
                 await self._line.acquire()
         try:
-            async with self._connected(self._writer) as connection, connection.begin():
+            async with self._connected(self._writer) as connection:
+                await connection.begin()
                 yield connection
+                await connection.commit()
         finally:
             self._line.release()
 
@@ -140,19 +143,29 @@ class Database:
 
     @asynccontextmanager
     async def _connected(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-        with _translated():
+        # A web framework cancels a request by breaking its every await, and drivers cannot clean up after themselves
+        # then. What happens here is short and has its timeouts: it is done to the end.
+        with CancelScope(shield=True), _translated():
             async with asyncio.timeout(
                 self._timeout_seconds
             ):  # a free connection, the ping and a new one, all together
                 connection = await engine.connect()
+            broken = False
             try:
                 yield connection
             except (TimeoutError, asyncio.CancelledError):
-                # The server may hang: asking it to roll back would wait for it once more.
-                await connection.invalidate()
+                # The server may hang, and asking it to roll back would wait for it once more.
+                broken = True
                 raise
             finally:
-                await connection.close()
+                await asyncio.shield(asyncio.create_task(_leave(connection, broken=broken)))
+
+
+async def _leave(connection: AsyncConnection, *, broken: bool) -> None:
+    """Give the connection back; what was not committed is rolled back."""
+    if broken:
+        await connection.invalidate()
+    await connection.close()
 
 
 async def _bring_to_head(where: Path | str) -> None:
@@ -201,12 +214,28 @@ def make_engine(
         event.listen(engine.sync_engine, "begin", _begin_sqlite)
         return engine
     url, options = _postgresql(where)
+    import asyncpg
+
+    class Abrupt(asyncpg.Connection):  # type: ignore[misc]
+        """SQLAlchemy gives a broken connection two seconds to say goodbye to a server that may hang; this one none."""
+
+        async def close(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109 (asyncpg's)
+            if timeout is None:
+                await super().close()
+            else:
+                self.terminate()
+
     # A restarted server leaves dead connections in the pool: each is tried before use.
     return create_async_engine(
         url,
         pool_pre_ping=True,
         pool_timeout=timeout_seconds,
-        connect_args={**options, "timeout": timeout_seconds, "command_timeout": statement_seconds},
+        connect_args={
+            **options,
+            "connection_class": Abrupt,
+            "timeout": timeout_seconds,
+            "command_timeout": statement_seconds,
+        },
     )
 
 
