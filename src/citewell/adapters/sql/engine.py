@@ -95,7 +95,7 @@ class Database:
         On SQLite nobody else writes meanwhile; on PostgreSQL lock what you read with `with_for_update()`.
         """
         with _translated():
-            async with asyncio.timeout(self._timeout_seconds):
+            async with asyncio.timeout(_LINE_SECONDS):
                 await self._line.acquire()
         try:
             async with self._connected(self._writer) as connection:
