@@ -29,6 +29,7 @@ from citewell.errors import IngestRunning, SettingsError, StoreUnavailable
 _log = logging.getLogger("citewell.database")
 
 TIMEOUT_SECONDS = 5.0
+_LINE_SECONDS = 15.0  # behind other writers of this process: many readers at once are no fault of the database
 
 _ACCEPTED = "it must look like postgresql://user:password@host:5432/name; leave it out for SQLite in CITEWELL_HOME"
 _FAILURES = (DBAPIError, PoolTimeout, OSError)  # a TimeoutError is an OSError
