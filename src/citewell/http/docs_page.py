@@ -9,12 +9,17 @@ from typing import Any
 
 from citewell.http.examples import Example, examples
 from citewell.http.openapi import Described, operations
+from citewell.wire.text import NAME, QUESTION, SOMETHING
 
 _WHO = {"open": "open to anybody", "ask": "any key", "admin": "admin key"}
 _LIMITS = {"minLength": "at least {} characters", "maxLength": "at most {} characters", "minimum": "from {}",
            "maximum": "to {}", "exclusiveMinimum": "more than {}", "minItems": "at least {} of them",
            "maxItems": "at most {} of them", "pattern": "like {}", "default": "{} unless said"}  # fmt: skip
-_PATTERNS = {r"\S": "not blank"}
+_PATTERNS = {
+    SOMETHING: "not blank",
+    QUESTION: "3 to 1,000 characters after trimming",
+    NAME: "one line that neither begins nor ends with a blank",
+}
 _DEEPEST = 6
 
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Annotated
+from unicodedata import normalize
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, File, Path, Query, Request, Response, UploadFile
@@ -25,7 +26,14 @@ uploading = APIRouter(prefix="/api/v1", tags=["documents"], route_class=UploadDo
 router = APIRouter(prefix="/api/v1", tags=["documents"], route_class=Door, responses=DOCUMENTED)
 
 
-@uploading.post("/projects/{project_id}/documents", openapi_extra=ADMIN, status_code=202)
+# A file is known by its name, which stands in a header of its part.
+_NAMED = {
+    "Content-Disposition": {"schema": {"type": "string"}, "example": 'form-data; name="file"; filename="pumps.md"'}
+}
+_FORM = {"requestBody": {"content": {"multipart/form-data": {"encoding": {"file": {"headers": _NAMED}}}}}}
+
+
+@uploading.post("/projects/{project_id}/documents", openapi_extra=ADMIN | _FORM, status_code=202)
 async def upload_document(
     project_id: UUID, request: Request, file: Annotated[UploadFile, File(description="Any format that `ingest` reads.")]
 ) -> Document:
@@ -34,6 +42,8 @@ async def upload_document(
     The same name again replaces the document; its id stays.
     """
     project = await project_of(request, project_id)
+    if sum(not isinstance(value, str) for _, value in (await request.form()).multi_items()) > 1:
+        raise BadRequest("send one file at a time")
     path = _path(file.filename)
     most: int = request.app.state.settings.max_upload_bytes
     if file.size is not None and file.size > most:
@@ -107,7 +117,7 @@ async def get_chunk(document_id: UUID, index: Annotated[int, Path(ge=0, le=2**31
 
 def _path(name: str | None) -> str:
     """The path a client gives its document; never used as a path on this machine."""
-    path = name or ""
+    path = normalize("NFC", name or "")  # macOS takes an é apart that others send whole
     parts = path.split("/")
     if not path.strip() or any(part in ("", ".", "..") for part in parts) or "\\" in path:
         raise BadRequest("name the file by a plain name, or a path without `..` below the project")

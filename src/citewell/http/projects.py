@@ -1,9 +1,10 @@
 """`/api/v1/projects`: create, list, get, delete."""
 
 from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from citewell import models
 from citewell.errors import BadRequest
@@ -14,8 +15,16 @@ from citewell.wire.projects import Project, ProjectList, ProjectRequest
 
 router = APIRouter(prefix="/api/v1/projects", tags=["projects"], route_class=Door, responses=DOCUMENTED)
 
+_STAYS = models.Project.named(models.DEFAULT_PROJECT)
+Deletable = Annotated[UUID, Path(json_schema_extra={"not": {"const": str(_STAYS.id)}})]
 
-@router.post("", openapi_extra=ADMIN, status_code=201)
+
+@router.post(
+    "",
+    openapi_extra=ADMIN,
+    status_code=201,
+    responses={200: {"model": Project, "description": "It was there already."}},
+)
 async def create_project(body: ProjectRequest, request: Request, response: Response) -> Project:
     """Make a project. The same name is the same project: made again, it is given as it is, with 200."""
     caller_of(request).must_see_all()
@@ -41,11 +50,11 @@ async def get_project(project_id: UUID, request: Request) -> Project:
 
 
 @router.delete("/{project_id}", openapi_extra=ADMIN, status_code=204, responses={202: {"description": "Under way."}})
-async def delete_project(project_id: UUID, request: Request) -> Response:
+async def delete_project(project_id: Deletable, request: Request) -> Response:
     """Delete a project with its documents, sessions and all that was cited from it. The default project stays."""
     caller_of(request).must_see_all()
     project = await project_of(request, project_id)
-    if project.name == models.DEFAULT_PROJECT:
+    if project == _STAYS:
         raise BadRequest("the default project stays; delete its documents instead")
     worker: Worker = request.app.state.worker
     done = await worker.remove(project, "")

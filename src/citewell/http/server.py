@@ -51,6 +51,8 @@ def _spool_at_home(settings: Settings) -> None:
     spool.mkdir(parents=True)
     atexit.register(shutil.rmtree, spool, ignore_errors=True)
     tempfile.tempdir = str(spool.resolve())
+    # SQLite puts large transactions and sorts aside by itself, and the upload worker inherits where.
+    os.environ["TMPDIR"] = os.environ["SQLITE_TMPDIR"] = tempfile.tempdir
 
 
 class _Server(uvicorn.Server):

@@ -9,7 +9,7 @@ from citewell.ingest.readers.markdown import read_markdown
 from citewell.ingest.readers.plain import LANGUAGES, read_code, read_text
 from citewell.models import Manuscript
 
-READER_VERSION = 2
+READER_VERSION = 3
 """Raise it when readers or chunking give other chunks for the same bytes: every file is then read anew."""
 
 LARGEST_FILE_BYTES = 50_000_000

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from citewell.wire.errors import ErrorResponse
 from citewell.wire.receipt import Receipt
-from citewell.wire.text import Query, Selection, Uuid4, unsaid
+from citewell.wire.text import SOMETHING, Query, Selection, Uuid4, unsaid
 
 CitationStatus = Literal["valid", "moved", "changed", "deleted", "unknown"]
 
@@ -24,7 +24,7 @@ class MetadataFilter(BaseModel):
         None,
         description="The name of a section, exactly.",
         examples=["Inverse Kinematics"],
-        json_schema_extra={"pattern": r"\S"},
+        json_schema_extra={"pattern": SOMETHING},
     )
 
 

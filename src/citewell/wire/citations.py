@@ -2,16 +2,26 @@
 
 from uuid import UUID
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from citewell.wire.chat import CitationStatus
 from citewell.wire.text import Text
 from citewell.wire.v1_chat import Source
 
+_ASKS: JsonDict = {
+    "anyOf": [
+        {"required": ["ids"], "properties": {"ids": {"minItems": 1}}},
+        {"required": ["answer"], "properties": {"answer": {"type": "string"}}},
+    ]
+}
+
 
 class VerifyRequest(BaseModel):
     """Chunk ids, or an answer with `[<chunk id>]` in it, or both."""
+
+    model_config = ConfigDict(json_schema_extra=_ASKS)
 
     projectId: UUID | None = Field(None, description="The default project, if left out.")  # noqa: N815
     ids: list[Text] = Field(default_factory=list, max_length=1000)

@@ -9,7 +9,9 @@ from pydantic_core import PydanticCustomError
 
 _HEX = "[0-9a-fA-F]"
 _UUID4 = re.compile(rf"{_HEX}{{8}}-{_HEX}{{4}}-4{_HEX}{{3}}-[89abAB]{_HEX}{{3}}-{_HEX}{{12}}")
-_NAME = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?")
+# What `str.strip` takes away, spelt out: `\s` means other characters in other languages, and clients read our schemas.
+_BLANK = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_NAME = re.compile(rf"[^{_BLANK}\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^{_BLANK}\x00-\x1f\x7f])?")
 
 
 def unsaid(value: object) -> bool:
@@ -68,7 +70,13 @@ def _whole(value: Any) -> int:
     return int(value)
 
 
-_SOMETHING = Field(json_schema_extra={"pattern": r"\S"})
+SOMETHING = f"[^{_BLANK}]"
+"""The pattern of text that is not only blanks."""
+
+QUESTION = rf"^[{_BLANK}]*{SOMETHING}[\s\S]{{1,998}}{SOMETHING}[{_BLANK}]*$"
+NAME = f"^{_NAME.pattern}$"
+
+_SOMETHING = Field(json_schema_extra={"pattern": SOMETHING})
 
 Text = Annotated[str, AfterValidator(_readable)]
 
@@ -76,7 +84,7 @@ Question = Annotated[
     Text,
     AfterValidator(_something),
     AfterValidator(_question),
-    WithJsonSchema({"type": "string", "pattern": r"^\s*\S[\s\S]{1,998}\S\s*$"}),
+    WithJsonSchema({"type": "string", "pattern": QUESTION}),
 ]
 """3 to 1000 characters after trimming."""
 
@@ -95,7 +103,7 @@ Name = Annotated[
     Text,
     StringConstraints(min_length=1, max_length=100),
     AfterValidator(_name),
-    Field(json_schema_extra={"pattern": f"^{_NAME.pattern}$"}),
+    Field(json_schema_extra={"pattern": NAME}),
 ]
 
 Whole = Annotated[int, BeforeValidator(_whole)]
