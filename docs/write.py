@@ -2,10 +2,12 @@
 
 `make docs` runs this. The examples are made by asking the example book through the doors themselves. One that says
 the same as before is left as it was, moments and milliseconds included, so that a diff shows what really changed.
+`--keep-examples` asks nothing: for a change of the doors' descriptions alone.
 """
 
 import asyncio
 import json
+import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -71,8 +73,9 @@ def _said(response: httpx2.Response) -> Any:
     kind = response.headers.get("content-type", "").partition(";")[0]
     if kind == "application/json":
         return response.json()
-    if kind == "text/plain":  # the numbers of a server that has just begun: a few show what they look like
-        return "".join(line for line in response.text.splitlines(keepends=True) if '/api/ask"' in line)[:800]
+    if kind == "text/plain":  # a few of the numbers show what they look like
+        lines = response.text.splitlines(keepends=True)
+        return "".join(line for line in lines if line.startswith("citewell_") and "_total{" in line)
     return response.text if kind == "text/event-stream" else None
 
 
@@ -179,8 +182,7 @@ def settled(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     return {name: old[name] if lasting(old.get(name)) == lasting(value) else value for name, value in new.items()}
 
 
-def main() -> None:
-    (ROOT / "docs" / "settings.md").write_text(as_markdown(), encoding="utf-8")
+def write_examples() -> None:
     before = examples().model_dump(mode="json", exclude_defaults=True)
     with tempfile.TemporaryDirectory() as home:
         asked = asyncio.run(ask_everything(Path(home))).model_dump(mode="json", exclude_defaults=True)
@@ -189,12 +191,19 @@ def main() -> None:
     errors = {
         status: settled(told, before.get("errors", {}).get(status, {})) for status, told in asked["errors"].items()
     }
-    text = json.dumps({"doors": doors, "errors": dict(sorted(errors.items()))}, indent=1, ensure_ascii=False)
-    KEPT.write_text(f"{text}\n", encoding="utf-8")
+    _write(KEPT, {"doors": doors, "errors": dict(sorted(errors.items()))})
     examples.cache_clear()
-    served = create_app(Settings.model_validate({"database_url": None})).openapi()
-    text = json.dumps(served, indent=1, ensure_ascii=False)
-    (ROOT / "docs" / "openapi.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+def _write(path: Path, value: object) -> None:
+    path.write_text(f"{json.dumps(value, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
+
+
+def main() -> None:
+    (ROOT / "docs" / "settings.md").write_text(as_markdown(), encoding="utf-8")
+    if "--keep-examples" not in sys.argv:
+        write_examples()
+    _write(ROOT / "docs" / "openapi.json", create_app(Settings.model_validate({"database_url": None})).openapi())
 
 
 if __name__ == "__main__":

@@ -136,14 +136,14 @@ class Held:
     """Keeps whoever awaits it until `release()`, and counts who waits and who was cancelled while waiting."""
 
     def __init__(self) -> None:
-        self._released = threading.Event()
+        self._released = threading.Event()  # of no loop: tests release it from another thread
         self.waiting = 0
         self.cancelled = 0
 
     async def __call__(self) -> None:
         self.waiting += 1
         try:
-            while not self._released.is_set():
+            while not self._released.is_set():  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
         except asyncio.CancelledError:
             self.cancelled += 1

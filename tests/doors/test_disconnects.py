@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-import os
 import random
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -29,6 +29,9 @@ _FORM = (
     "Content-Type: multipart/form-data; boundary=x\r\n\r\n"
     '--x\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\n'
 ).encode() + b"water " * 250_000  # never whole: it has no end
+
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -52,7 +55,7 @@ def held(server: Live) -> Held:
     async def tasks() -> int:
         return len(asyncio.all_tasks())
 
-    return Held(server.run(tasks()), len(os.listdir("/proc/self/fd")), threading.active_count())
+    return Held(server.run(tasks()), sum(1 for _ in Path("/proc/self/fd").iterdir()), threading.active_count())
 
 
 def requests(chance: random.Random) -> bytes:
@@ -102,17 +105,14 @@ def come_and_leave(server: Live, seed: int) -> None:
 
 
 def shut(wire: Wire) -> None:
-    try:
+    with suppress(OSError):  # the server was quicker
         wire.socket.shutdown(socket.SHUT_WR)
-    except OSError:
-        pass  # the server was quicker
 
 
 def settled(server: Live) -> Held:
     until(lambda: server.running == 0, "everybody is gone")
-    seen = [held(server)]
-    until(lambda: not seen.append(held(server)) and seen[-1] == seen[-2], "it is quiet")
-    return seen[-1]
+    time.sleep(0.5)  # connections and threads that are being closed
+    return held(server)
 
 
 def test_clients_that_leave_at_random_leave_nothing_behind(server: Live, request: pytest.FixtureRequest) -> None:

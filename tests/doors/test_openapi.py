@@ -26,6 +26,7 @@ def test_at_least_3000_generated_requests_get_what_the_document_promises(tmp_pat
     settings = settings_for(tmp_path / "home", embedder="hashing")  # meaning makes no difference here
     take_in(settings, BOOK)
     report = tmp_path / "report.json"
+    path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     server = serving(
         settings.home,
         CITEWELL_EMBEDDER="hashing",
@@ -43,11 +44,11 @@ def test_at_least_3000_generated_requests_get_what_the_document_promises(tmp_pat
                 *("--seed", "1", "--generation-database", "none", "--max-examples", "115"),
                 *("--report", "json", "--report-json-path", str(report)),
             ],
-            cwd=ROOT,
-            env={**os.environ, "SCHEMATHESIS_HOOKS": "tests.doors.fuzzing"},
+            cwd=tmp_path,  # it remembers what failed before in the folder it runs in
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "SCHEMATHESIS_HOOKS": "tests.doors.fuzzing"},
             capture_output=True,
             text=True,
-            timeout=540,
+            timeout=900,
             check=False,
         )
     assert done.returncode == 0, done.stdout[-20_000:]

@@ -157,7 +157,7 @@ class _Page:
         self._quotable = quotable
 
     @cached_property
-    def units(self) -> list[Unit]:
+    def units(self) -> tuple[Unit, ...]:
         return units(self.text)
 
     @cached_property

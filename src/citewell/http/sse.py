@@ -63,7 +63,7 @@ class EventStream(Response):
             await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:  # the server will wait no longer
             await _end(telling, leaving)
-            with suppress(TimeoutError):
+            with suppress(TimeoutError, RuntimeError):  # uvicorn raises it where nothing was begun, or all is said
                 async with asyncio.timeout(_LAST_WORD_SECONDS):
                     stopped = self._problem(StoreUnavailable("the server was stopped; ask again in a moment"))
                     await send({"type": "http.response.body", "body": line(stopped), "more_body": False})

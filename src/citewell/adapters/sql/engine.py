@@ -29,6 +29,7 @@ from citewell.errors import IngestRunning, SettingsError, StoreUnavailable
 _log = logging.getLogger("citewell.database")
 
 TIMEOUT_SECONDS = 5.0
+_LINE_SECONDS = 15.0  # behind other writers of this process: many readers at once are no fault of the database
 
 _ACCEPTED = "it must look like postgresql://user:password@host:5432/name; leave it out for SQLite in CITEWELL_HOME"
 _FAILURES = (DBAPIError, PoolTimeout, OSError)  # a TimeoutError is an OSError
@@ -95,7 +96,7 @@ class Database:
         On SQLite nobody else writes meanwhile; on PostgreSQL lock what you read with `with_for_update()`.
         """
         with _translated():
-            async with asyncio.timeout(self._timeout_seconds):
+            async with asyncio.timeout(_LINE_SECONDS):
                 await self._line.acquire()
         try:
             async with self._connected(self._writer) as connection:
