@@ -17,6 +17,7 @@ _log = logging.getLogger("citewell.http")
 _PATIENCE_SECONDS = 20.0
 _LOOK_SECONDS = 0.1
 _RETRY_SECONDS = 1.0
+_LINGER_SECONDS = "10"
 _END_SECONDS = 5.0
 
 
@@ -77,7 +78,7 @@ class Worker:
         if not any(one.status != "FAILED" for one in await self._uploads.uploads()):
             return True
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "citewell", "worker"),
+            *(sys.executable, "-m", "citewell", "worker", "--linger", _LINGER_SECONDS),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             env=self._environment(),

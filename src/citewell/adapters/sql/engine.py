@@ -147,10 +147,7 @@ class Database:
         # A web framework cancels a request by breaking its every await, and drivers cannot clean up after themselves
         # then. What happens here is short and has its timeouts: it is done to the end.
         with CancelScope(shield=True), _translated():
-            async with asyncio.timeout(
-                self._timeout_seconds
-            ):  # a free connection, the ping and a new one, all together
-                connection = await engine.connect()
+            connection = await self._reached(engine)
             broken = False
             try:
                 yield connection
@@ -160,6 +157,25 @@ class Database:
                 raise
             finally:
                 await asyncio.shield(asyncio.create_task(_leave(connection, broken=broken)))
+
+    async def _reached(self, engine: AsyncEngine) -> AsyncConnection:
+        """A free connection, or a new one, within the timeout. Nobody forgets one that is just being made."""
+        making = asyncio.create_task(_connect(engine))
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                return await asyncio.shield(making)
+        except TimeoutError:
+            making.cancel()
+            raise
+        except asyncio.CancelledError:
+            await asyncio.wait({making}, timeout=self._timeout_seconds)
+            if making.done() and not making.cancelled() and not making.exception():
+                await _leave(making.result(), broken=False)
+            raise
+
+
+async def _connect(engine: AsyncEngine) -> AsyncConnection:
+    return await engine.connect()
 
 
 async def _leave(connection: AsyncConnection, *, broken: bool) -> None:
