@@ -17,7 +17,7 @@ run: .venv/run  ## Ingest the example book and serve the chat page
 	CITEWELL_LOG_FORMAT=text $(BIN)/citewell serve
 
 test: check  ## Run every check and the whole test suite
-	$(BIN)/pytest
+	CITEWELL_THREADS=1 $(BIN)/pytest -n logical --maxprocesses 8 --dist loadgroup
 
 check: .venv/dev  ## Lint, type-check and check the layers
 	$(BIN)/ruff check .
@@ -33,7 +33,7 @@ bench: .venv/dev  ## Measure ingest throughput and query latency
 	$(BIN)/python benchmarks/speed.py $(BOOK)
 
 docs: .venv/run  ## Write the pages that are generated
-	$(BIN)/python -c 'from citewell.settings import as_markdown; print(as_markdown(), end="")' > docs/settings.md
+	$(BIN)/python docs/write.py
 
 lock: .venv/bin/python  ## Pin every dependency by version and hash, naming no registry
 	$(BIN)/pip install -q uv

@@ -246,7 +246,8 @@ def main() -> None:
     whole = fit(asked)
     print(json.dumps(whole.as_json(), indent=1))
     if options.write:
-        WEIGHTS.write_text(json.dumps(whole.as_json(), indent=1) + "\n", encoding="utf-8")
+        kept = json.loads(WEIGHTS.read_text(encoding="utf-8"))  # `selections.py` fits its own
+        WEIGHTS.write_text(json.dumps(kept | whole.as_json(), indent=1) + "\n", encoding="utf-8")
         saw = {"groups": _digests(asked), "folds": [fold.as_json() for fold in folds]}
         FOLDS_FILE.write_text(json.dumps(saw) + "\n", encoding="utf-8")
 

@@ -31,6 +31,8 @@ def install(weights: Mapping[str, Any]) -> None:
         if name == "bands":
             confidence.BANDS.update(values)
             continue
+        if name == "selection":
+            continue  # no set here is asked with one
         model = _MODELS[name]
         named = isinstance(values, Mapping)
         model._WEIGHTS[:] = [values[feature] for feature in model.FEATURES] if named else np.asarray(values)

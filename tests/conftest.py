@@ -1,17 +1,24 @@
 """What tests share: the example book, ingested once through the real engines, and ways to ask it."""
 
 import asyncio
+import fcntl
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from sqlite3 import connect
+from threading import Thread
 from uuid import UUID
 
 import pytest
 
 from citewell import wiring
+from citewell.adapters.generations import copy_sparse
+from citewell.adapters.sql.engine import Database
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.ingest.flow import ingest
@@ -28,9 +35,12 @@ from citewell.models import (
     Where,
 )
 from citewell.settings import Settings
+from tests.postgres import CannotStart, PostgresServer
 
 BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
 PROJECT = Project.named(DEFAULT_PROJECT)
+
+os.environ.pop("DATABASE_URL", None)  # whoever has one set does not want tests in it
 
 Citewell = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -42,10 +52,33 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def book_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder that holds the example book."""
-    home = tmp_path_factory.mktemp("book")
-    result = take_in(home, BOOK)
-    assert result.errors == ()
+    """A home folder that holds the example book. Nobody changes it: every worker reads this one."""
+    return made_once(tmp_path_factory, "book", lambda home: take_in(home, BOOK))
+
+
+@pytest.fixture
+def own_book_home(tmp_path: Path, book_home: Path) -> Path:
+    """A copy of it, to be changed at will."""
+    # The database is copied by its engine, as others may have it open; the index never changes, and is mostly holes.
+    home = tmp_path / "home"
+    copy_sparse(book_home / "index", home / "index")
+    with closing(connect(book_home / "citewell.db")) as theirs, closing(connect(home / "citewell.db")) as ours:
+        theirs.backup(ours)
+    return home
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], IngestResult]) -> Path:
+    """A home folder for the whole run, made by the worker that needs it first; the others wait for it."""
+    run = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        run = run.parent  # what a worker takes for the run's folder is its own, in there
+    home, making = run / name, run / f"{name}.partial"
+    with (run / f"{name}.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not home.exists():
+            shutil.rmtree(making, ignore_errors=True)
+            assert make(making).errors == ()
+            making.rename(home)
     return home
 
 
@@ -69,8 +102,53 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A real PostgreSQL. A test that stops or freezes it must bring it back."""
+    try:
+        server = PostgresServer()
+    except CannotStart as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> str:
+    """An empty database in PostgreSQL."""
+    return postgres_server.create()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> str | None:
+    """What DATABASE_URL is: nothing, and in a second run of the test a new database with its tables in PostgreSQL."""
+    if request.param == "sqlite":
+        return None
+    return ready(request.getfixturevalue("postgres_server"))
+
+
+@pytest.fixture
+def database(database_url: str | None, home: Path) -> Path | str:
+    """Where `Database.open` finds a new database on either engine: the one that `home` and `database_url` mean."""
+    return database_url or home / "citewell.db"
+
+
+def ready(server: PostgresServer) -> str:
+    """The URL of a new database that has its tables: a copy, for that is quicker than making them."""
+    template = "citewell_template"
+    if not server.has(template):
+
+        async def prepare() -> None:
+            await (await Database.open(server.create(name=template))).close()
+
+        asyncio.run(prepare())
+    return server.create(template=template)
+
+
 def settings_for(home: Path, **values: object) -> Settings:
-    return Settings.model_validate({"home": home, **values})
+    return Settings.model_validate({"home": home, "database_url": None, **values})
 
 
 def take_in(
@@ -80,11 +158,12 @@ def take_in(
     prune: bool = False,
     everything: bool = False,
     base_url: str | None = None,
+    embedder: str = "minilm",
 ) -> IngestResult:
     """Ingest as the command line does."""
 
     async def run() -> IngestResult:
-        settings = settings_for(home)
+        settings = settings_for(home, embedder=embedder)
         async with wiring.writing(settings, wait=True, on_wait=lambda: None) as engines:
             return await ingest(
                 paths,
@@ -204,15 +283,33 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
         )
 
         self.log = ""
+        self._reading = Thread(target=self._read_on)
 
     def __enter__(self) -> str:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self.log += line
             if found := re.search(r"open (http://[^/]+)/chat", line):
+                self._reading.start()
                 return found[1]
         raise AssertionError(f"the server did not start: {self.log}")
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait(self) -> int:
+        """The code that it ends with."""
+        return self._process.wait(timeout=20)
+
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self.log += self._process.communicate(timeout=20)[1]
+        self._process.wait(timeout=20)
+        self._reading.join()
+
+    def _read_on(self) -> None:
+        """A server whose log nobody reads stands still once the pipe is full."""
+        assert self._process.stderr is not None
+        with self._process.stderr as log:
+            for line in log:
+                self.log += line

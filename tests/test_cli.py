@@ -1,6 +1,7 @@
 """The command line helps, answers, and never shows a traceback for a user's mistake."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,7 @@ def test_ingest_as_json_is_the_contract_s_result(citewell: Citewell, docs: Path)
         (["ingest"], {}, "Missing argument"),
         (["ingest", "nowhere"], {}, "no such file or folder"),
         (["frobnicate"], {}, "No such command"),
-        (["serve", "--port", "8000", "--host", "203.0.113.9"], {}, "choose another with --port"),
+        (["serve", "--host", "203.0.113.9"], {}, "Make a key first"),
         (["eval", "nowhere.jsonl"], {}, "does not exist"),
         (["ask", "What?"], {"CITEWELL_PORT": "many"}, "CITEWELL_PORT='many'"),
         (["ingest", str(BOOK)], {"CITEWELL_CHUNK_OVERLAP": "900"}, "chunk overlap 900"),
@@ -108,6 +109,13 @@ def test_a_mistake_gets_one_clear_line(
     assert shown.returncode in (1, 2)
     assert says in shown.stdout + shown.stderr
     assert "Traceback" not in shown.stderr
+
+
+def test_a_port_that_is_taken_is_named(citewell: Citewell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        shown = citewell("serve", "--port", str(taken.getsockname()[1]))
+    assert shown.returncode == 1
+    assert "choose another with --port" in shown.stderr
 
 
 def test_a_question_file_with_a_bad_line_is_named(citewell: Citewell, tmp_path: Path) -> None:

@@ -12,13 +12,12 @@ CHAPTER = "03-motion/03-balance-and-walking.mdx"
 
 
 @pytest.fixture
-def copy(tmp_path: Path, book_home: Path) -> tuple[Path, Path]:
+def copy(tmp_path: Path, own_book_home: Path) -> tuple[Path, Path]:
     """The example book and a home that holds it, to be changed at will."""
-    home, book = tmp_path / "home", tmp_path / "book"
+    book = tmp_path / "book"
     shutil.copytree(BOOK, book)
-    shutil.copytree(book_home, home)
-    take_in(home, book)  # the folder moved; nothing is embedded for that
-    return home, book
+    take_in(own_book_home, book)  # the folder moved; nothing is embedded for that
+    return own_book_home, book
 
 
 def test_a_moved_book_keeps_every_id(book_home: Path, copy: tuple[Path, Path]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from citewell.evaluate.bootstrap import interval
 from citewell.evaluate.calibration import bins, calibration_error
 from citewell.evaluate.relevance import place
-from tests.conftest import Citewell, take_in
+from tests.conftest import Citewell, made_once, take_in
 from tests.readers.test_pdf import body, make_pdf
 
 PAGES = {
@@ -60,9 +60,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     for name, text in PAGES.items():
         (folder / name).write_text(text, encoding="utf-8")
-    home = tmp_path_factory.mktemp("evaluated")
-    assert take_in(home, folder).errors == ()
-    return home
+    return made_once(tmp_path_factory, "evaluated", lambda home: take_in(home, folder))
 
 
 def run(citewell: Citewell, questions: str, **options: Path) -> dict[str, Any]:

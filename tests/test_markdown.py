@@ -69,6 +69,35 @@ def test_a_title_comes_from_frontmatter_then_heading_then_file_name() -> None:
     assert title("---\ntitle: [unclosed\n---\n# Still read\n") == "Still read"
 
 
+@pytest.mark.parametrize(
+    "frontmatter",
+    [
+        "date: 2024-02-30",
+        "weight: " + "9" * 5000,
+        "a: " + "[" * 100_000,
+        "a: " + "{a: " * 50_000,
+        "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60)),
+        "a: &a [*a]",
+        "a: !!python/object/apply:os.abort []",
+        "? [a, b]\n: c",
+        "a: *nobody",
+        "[a, b]",
+        "a: [b",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_frontmatter_that_is_out_of_hand_costs_a_page_nothing_but_its_fields(frontmatter: str) -> None:
+    page = read_markdown(f"---\n{frontmatter}\n---\n\n# Pumps\n\nWords.\n", mdx=False, fallback_title="file")
+    assert page.title == "Pumps"
+    assert "Words." in page.text
+
+
+def test_frontmatter_is_taken_as_it_was_written() -> None:
+    source = "---\ntags: [a, {b: c}]\ntitle: >\n  Yes,\n  no\nslug: 007\nnothing: ~\n---\n\n# Heading\n"
+    page = read_markdown(source, mdx=False, fallback_title="file")
+    assert (page.title, page.slug) == ("Yes, no", "007")
+
+
 def test_frontmatter_is_not_text_but_a_rule_is() -> None:
     read = read_markdown("---\ntitle: T\nsecret: 7\n---\n\nBody.\n", mdx=False, fallback_title="F")
     assert "secret" not in read.text

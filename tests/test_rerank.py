@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,33 +17,21 @@ from citewell.adapters.cohere import CohereReranker, Patience
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.answer.retrieve import CANDIDATES, Engines
-from citewell.errors import SettingsError
-from citewell.ingest.flow import ingest
 from citewell.models import Answer, Passage
-from citewell.settings import Settings
 from tests.cohere import KEY, WELL, Reply, Vendor, answer, problem
-from tests.conftest import BOOK, PROJECT, Citewell, serving, settings_for
+from tests.conftest import BOOK, PROJECT, Citewell, made_once, serving, settings_for, take_in
 
 QUESTION = "Why do gyroscopes drift?"
-HURRIED = Patience(try_seconds=0.5, whole_seconds=5.0, backoff_seconds=0.001)
-
-
+# A busy machine may take its time over an answer that comes; one that never comes is not waited for.
+HURRIED = Patience(try_seconds=10.0, whole_seconds=30.0, backoff_seconds=0.001)
+BRIEF = replace(HURRIED, try_seconds=0.5)
 ENGINES = {"embedder": "hashing"}  # what is measured here is order, and this one is quick
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder that holds the example book."""
-    folder = tmp_path_factory.mktemp("book")
-
-    async def run() -> None:
-        settings = settings_for(folder, **ENGINES)
-        async with wiring.writing(settings, wait=True, on_wait=nothing) as engines:
-            recipe = wiring.recipe(settings)
-            await ingest([BOOK], project=PROJECT, engines=engines, recipe=recipe, progress=lambda *_: None)
-
-    asyncio.run(run())
-    return folder
+    """A home folder that holds the example book; nobody changes it."""
+    return made_once(tmp_path_factory, "hashed-book", lambda home: take_in(home, BOOK, embedder=ENGINES["embedder"]))
 
 
 def nothing() -> None:
@@ -185,7 +171,7 @@ PASSING = {
 @pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING.keys())
 def test_what_passes_is_tried_again(home: Path, theirs: list[str], reply: Reply) -> None:
     with Vendor(reply, WELL) as cohere:
-        (given,) = answers(home, cohere.url)
+        (given,) = answers(home, cohere.url, patience=BRIEF if reply.hang else HURRIED)
     assert ids(given.found) == theirs
     assert len(cohere.calls) == 2
 
@@ -195,7 +181,7 @@ def test_after_three_tries_the_answer_goes_on_in_the_local_order(
     home: Path, local: Answer, reply: Reply, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Vendor(reply) as cohere:
-        (given,) = answers(home, cohere.url)
+        (given,) = answers(home, cohere.url, patience=BRIEF if reply.hang else HURRIED)
     assert given == local
     assert len(cohere.calls) == 3
     assert [one.levelname for one in caplog.records if one.levelno >= logging.WARNING] == ["WARNING"]
@@ -204,7 +190,7 @@ def test_after_three_tries_the_answer_goes_on_in_the_local_order(
 def test_the_sdk_adds_no_tries_of_its_own(home: Path, local: Answer) -> None:
     """It would, a second after a failure: here there is time for that."""
     with Vendor(problem(500)) as cohere:
-        assert answers(home, cohere.url, patience=replace(HURRIED, try_seconds=5.0)) == [local]
+        assert answers(home, cohere.url) == [local]
     assert len(cohere.calls) == 3
 
 
@@ -224,7 +210,7 @@ def test_a_vendor_that_asks_for_more_time_than_there_is_is_not_waited_for(home: 
 
 def test_no_question_waits_longer_than_all_tries_may_take(home: Path, local: Answer) -> None:
     with Vendor(Reply(hang=True)) as cohere:
-        (given,) = answers(home, cohere.url, patience=Patience(try_seconds=60, whole_seconds=0.3))
+        (given,) = answers(home, cohere.url, patience=Patience(try_seconds=60, whole_seconds=1.0))
     assert given == local
     assert len(cohere.calls) == 1
 
@@ -324,7 +310,7 @@ def test_while_one_question_looks_the_others_do_not_wait(home: Path, local: Answ
     clock = Clock()
 
     async def run(url: str) -> list[Answer]:
-        async with with_vendor(home, url, clock=clock) as engines:
+        async with with_vendor(home, url, clock=clock, patience=BRIEF) as engines:
             first = await answered(engines)
             clock.now += 31
             rest = await asyncio.gather(*[answered(engines) for _ in range(5)])
@@ -371,58 +357,3 @@ def test_the_key_is_in_no_log_and_no_answer(home: Path) -> None:
     assert "warning answering in the local order: Cohere failed a moment ago" in server.log
     assert "COHERE_API_KEY is set" not in server.log
     assert KEY not in server.log + "".join(one.text for one in replies)
-
-
-def test_a_missing_key_is_named_at_the_start(home: Path, citewell: Citewell) -> None:
-    for command in (["ask", QUESTION], ["serve", "--port", "0"]):
-        done = citewell(*command, home=home, CITEWELL_RERANKER="cohere", COHERE_API_KEY="")
-        assert done.returncode == 1
-        assert done.stderr.strip() == "Error: Required environment variable COHERE_API_KEY not set."
-
-
-@pytest.mark.parametrize("key", [" ", "two words", "línea", "line\nbreak"])
-def test_a_key_that_cannot_be_one_is_refused_without_showing_it(tmp_path: Path, key: str) -> None:
-    with pytest.raises(SettingsError, match="COHERE_API_KEY") as refused:
-        wiring.check(settings_for(tmp_path, reranker="cohere", cohere_api_key=key))
-    assert not key.strip() or key not in str(refused.value)
-
-
-def test_a_key_may_end_with_the_line_it_was_read_from(tmp_path: Path) -> None:
-    wiring.check(settings_for(tmp_path, reranker="cohere", cohere_api_key=f"{KEY}\n"))
-
-
-def test_without_the_sdk_the_error_says_how_to_get_it(tmp_path: Path) -> None:
-    """In a process of its own, in which there is no such package."""
-    program = """
-import sys
-sys.modules["cohere"] = None
-from citewell import wiring
-from citewell.errors import SettingsError
-from citewell.settings import Settings
-wiring.check(Settings())
-try:
-    wiring.check(Settings(reranker="cohere", cohere_api_key="key"))
-except SettingsError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True)
-    assert "pip install 'citewell[cohere]'" in done.stdout
-
-
-def test_the_key_is_used_only_where_cohere_is_configured(tmp_path: Path) -> None:
-    assert settings_for(tmp_path, cohere_api_key=KEY).unused() == ["COHERE_API_KEY"]
-    assert settings_for(tmp_path, cohere_api_key=KEY, reranker="cohere").unused() == []
-
-
-def test_an_address_that_is_none_is_refused(citewell: Citewell) -> None:
-    done = citewell("ask", QUESTION, CITEWELL_COHERE_BASE_URL="cohere")
-    assert done.returncode == 1
-    assert "CITEWELL_COHERE_BASE_URL='cohere'" in done.stderr
-
-
-def test_nothing_of_cohere_is_loaded_where_it_is_not_configured(tmp_path: Path) -> None:
-    program = "import sys; from citewell import wiring; from citewell.settings import Settings\n"
-    program += "wiring.check(Settings()); print({'cohere', 'httpx'} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True)
-    assert done.stdout.strip() == "set()"
-    assert Settings(home=tmp_path).reranker == "local"

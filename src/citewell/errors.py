@@ -6,10 +6,16 @@
     ├── IngestRunning           another process holds the writer's lock
     ├── EmptyKnowledgeBase      nothing has been ingested yet
     ├── IndexMismatch           the index was made with another embedding model, or by another version
-    ├── BadFilter               a search is narrowed to what cannot be
+    ├── BadRequest              what is asked for makes no sense
+    │   └── BadFilter           a search is narrowed to what cannot be
     ├── ModelError              the local model's file is missing or not the one we trust
-    ├── StoreUnavailable        the database or the vector store does not answer
-    └── RerankerUnavailable     a vendor did not rank the passages; answers go on in the local order
+    ├── NotFound                there is no such thing, or not for whoever asks
+    ├── Refused                 a key is missing, wrong, revoked or not for this
+    ├── TooBusy                 more is being asked than is allowed; come back later
+    ├── StoreUnavailable        the database does not answer
+    │   └── IndexUnavailable    the vector store does not answer
+    ├── RerankerUnavailable     a vendor did not rank the passages; answers go on in the local order
+    └── in `client/errors.py`   ServerUnreachable, NotCitewell, RequestFailed: what a server did not do
 
 This room knows no HTTP status and no exit code: `http/errors.py` and `cli.py` each keep one table.
 """
@@ -39,7 +45,11 @@ class IndexMismatch(CitewellError):
     """The index was made with another embedding model than the one that asks, or by another version of Citewell."""
 
 
-class BadFilter(CitewellError):
+class BadRequest(CitewellError):
+    """What is asked for makes no sense."""
+
+
+class BadFilter(BadRequest):
     """A search is narrowed to what cannot be."""
 
 
@@ -47,8 +57,28 @@ class ModelError(CitewellError):
     """The local model's file is missing or not the one we trust."""
 
 
+class NotFound(CitewellError):
+    """There is no such thing, or not for whoever asks."""
+
+
+class Refused(CitewellError):
+    """A key is missing, wrong, revoked or not for this."""
+
+
+class TooBusy(CitewellError):
+    """More is being asked than is allowed."""
+
+    def __init__(self, message: str, *, retry_after_seconds: int) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
 class StoreUnavailable(CitewellError):
-    """The database or the vector store does not answer."""
+    """The database does not answer."""
+
+
+class IndexUnavailable(StoreUnavailable):
+    """The vector store does not answer."""
 
 
 class RerankerUnavailable(CitewellError):

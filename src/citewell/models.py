@@ -193,7 +193,7 @@ class Document:
     url: str | None = None
     """The live page."""
     root: str = ""
-    """The folder on this machine that its path is relative to."""
+    """The folder on this machine that its path is relative to; "" for what was uploaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,14 @@ class Cite:
     passage: Passage
 
 
-Piece: TypeAlias = str | Cite
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """In a stream: what is being done now. It has no words."""
+
+    stage: Literal["retrieving", "generating"]
+
+
+Piece: TypeAlias = str | Cite | Reached
 """What an answer is streamed as; a door turns each `Cite` into its own kind of mark."""
 
 
@@ -257,6 +264,84 @@ class Exchange:
 
     question: str
     answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An exchange as it is kept: with the sources and metadata its reader was given."""
+
+    session_id: UUID
+    timestamp: datetime
+    query: str
+    response: str
+    sources: tuple[dict[str, object], ...] = ()
+    metadata: dict[str, object] = field(default_factory=dict)
+    complete: bool = True
+    """Whether all was said before the reader left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a session is: a project's, and of the key that opened it ("" where none was needed)."""
+
+    project: UUID
+    key: str = ""
+    admin: bool = False
+    """Whether every session of the project may be seen."""
+
+
+Scope = Literal["ask", "admin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a key may do. The secret itself is kept nowhere."""
+
+    id: str
+    name: str
+    scope: Scope
+    created_at: datetime
+    project: UUID | None = None
+    """The only project it opens; none means every one."""
+    per_minute: int | None = None
+    """Requests a minute; none means what the settings say."""
+    revoked_at: datetime | None = None
+
+
+Status = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED"]
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A document on its way in, or out. A "delete" of the path "" is of the project itself, with all it holds."""
+
+    id: UUID
+    project: Project
+    path: str
+    kind: Literal["ingest", "delete"]
+    status: Status
+    size: int
+    created_at: datetime
+    error: str | None = None
+    attempts: int = 0
+
+    @property
+    def document_id(self) -> UUID:
+        return document_id(self.project, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What became of a chunk that was cited once."""
+
+    here: "Chunk | None" = None
+    """The chunk itself, where it stands now."""
+    twin: "Chunk | None" = None
+    """Where it is gone: the same text in another place."""
+    successor: "Chunk | None" = None
+    """Where neither is left: what now stands in its place in its document."""
+    known: bool = False
+    """Whether there ever was such a chunk."""
 
 
 Mode = Literal["full", "selected_text", "retrieval_only", "no_results"]

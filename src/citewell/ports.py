@@ -2,10 +2,28 @@
 
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from citewell.models import EVERYWHERE, Chunk, Document, Entered, Known, Matrix, Passage, Project, Vector, Where
+from citewell.models import (
+    EVERYWHERE,
+    Chunk,
+    Document,
+    Entered,
+    Exchange,
+    Key,
+    Known,
+    Matrix,
+    Owner,
+    Passage,
+    Project,
+    Recorded,
+    Trace,
+    Upload,
+    Vector,
+    Where,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +72,8 @@ class Index(Protocol):
     ) -> tuple[Passage, ...]:
         """The project's nearest chunks of those that `where` allows, best first; scores are cosines clipped to [0, 1].
 
-        Raises EmptyKnowledgeBase before the first publish and IndexMismatch for an index it cannot read.
+        Raises EmptyKnowledgeBase before the first publish, IndexMismatch for an index that is not of this model and
+        version, and IndexUnavailable where its engine fails.
         """
         ...
 
@@ -107,7 +126,7 @@ class Shelf(Protocol):
         ...
 
     def contents(self, generation: int) -> Iterator[tuple[str, str]]:
-        """The id and text of every chunk in a generation."""
+        """The id and text of every chunk in a generation; raises IndexUnavailable where it cannot be read."""
         ...
 
     def leftovers(self) -> list[str]:
@@ -130,12 +149,20 @@ class Library(Protocol):
 
     async def document(self, document_id: UUID) -> Document | None: ...
 
+    async def project_of(self, document_id: UUID) -> UUID | None:
+        """The project that holds a document."""
+        ...
+
     def chunks(self, document_id: UUID | None = None) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
         """Chunks with their project, in batches: of one document, or every one there is."""
         ...
 
     async def generation(self) -> int | None:
         """The index generation that shows what the library holds."""
+        ...
+
+    async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:
+        """What became of each chunk; a chunk of another project is as unknown as one that never was."""
         ...
 
 
@@ -181,3 +208,106 @@ class VectorCache(Protocol):
     async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]: ...
 
     async def remember(self, embeddings: Mapping[str, Embedding], *, model: str) -> None: ...
+
+
+class Projects(Protocol):
+    """Which projects there are. The default one always is."""
+
+    async def projects(self) -> list[tuple[Project, datetime]]:
+        """By name, each with when it was made."""
+        ...
+
+    async def project(self, identity: UUID) -> tuple[Project, datetime] | None: ...
+
+    async def create(self, project: Project) -> bool:
+        """Whether it is new; a project that is there stays as it is."""
+        ...
+
+    async def drop(self, identity: UUID) -> None:
+        """Forget the project, its sessions, uploads and past citations, and revoke the keys that open only it.
+
+        Its documents are an ingest's to remove, before this.
+        """
+        ...
+
+
+class Sessions(Protocol):
+    """Conversations that outlast a connection. A session of somebody else gives nothing away.
+
+    Each is asked for by an `Owner`: the project and key must be those that opened the session, unless the owner is
+    an admin of its project. To anybody else `history` is empty, `forget` does nothing and the others raise NotFound.
+    """
+
+    async def recent(self, session: UUID, owner: Owner, *, limit: int) -> list[Exchange]:
+        """The last complete exchanges, oldest first; none for a session that is new."""
+        ...
+
+    async def record(self, told: Recorded, owner: Owner, *, once: str | None = None) -> Recorded:
+        """Keep an exchange; its session is made, or touched. Gives what is kept.
+
+        With `once`, a client's word for this very request, it is kept once, however often and wherever at the same
+        time it is tried: a complete exchange takes the place of an incomplete one, and otherwise the first stays.
+        """
+        ...
+
+    async def earlier(self, once: str, owner: Owner) -> Recorded | None:
+        """What was kept under this word by this owner."""
+        ...
+
+    async def history(
+        self, session: UUID, owner: Owner, *, limit: int | None = None, offset: int = 0
+    ) -> tuple[list[Recorded], int]:
+        """Exchanges, oldest first, and how many there are in all."""
+        ...
+
+    async def forget(self, session: UUID, owner: Owner) -> None: ...
+
+
+class Keys(Protocol):
+    """API keys by their public id. Only a digest of each secret is kept."""
+
+    async def add(self, key: Key, *, digest: str) -> None: ...
+
+    async def find(self, identity: str) -> tuple[Key, str] | None:
+        """The key and its digest, revoked or not."""
+        ...
+
+    async def keys(self) -> list[Key]:
+        """Every key there ever was, oldest first."""
+        ...
+
+    async def revoke(self, identity: str) -> bool:
+        """Whether there was such a key and it was not revoked yet."""
+        ...
+
+
+class Uploads(Protocol):
+    """What clients sent in, waiting for the one writer. The newest wish for a path is the one that counts."""
+
+    async def add(self, upload: Upload, *, content: bytes) -> None:
+        """Put it in line; whatever else is there for the same path in the project gives way."""
+        ...
+
+    async def take(self) -> tuple[Upload, bytes] | None:
+        """The oldest that is PENDING: PROCESSING now, one attempt more, and nobody else's."""
+        ...
+
+    async def release(self, identity: UUID) -> None:
+        """Put back what was taken, as if it had not been: the worker must go, and it is not the document's fault."""
+        ...
+
+    async def resume(self) -> None:
+        """Put back what a worker that died had taken; for whoever holds the writer's lock, so that none is alive."""
+        ...
+
+    async def finish(self, identity: UUID, *, error: str | None = None) -> None:
+        """Done: it leaves the line, or, with an error, stays as FAILED; its content goes either way."""
+        ...
+
+    async def uploads(self, project: UUID | None = None) -> list[Upload]:
+        """What waits, runs or failed, oldest first; in every project, if none is named."""
+        ...
+
+    async def withdraw(self, project: UUID, path: str) -> bool:
+        """Take back what waits or failed for a path; whether there was anything."""
+        ...

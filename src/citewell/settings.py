@@ -1,15 +1,18 @@
 """What can be configured, read once at start from the environment and `.env`. Flows receive values, not this."""
 
 import logging
+import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field, HttpUrl, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AliasChoices, Field, HttpUrl, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from citewell.errors import SettingsError
 
 _log = logging.getLogger("citewell.settings")
+
+_ORIGIN = re.compile(r"https?://[^/?#@\s]+")
 
 
 def _seed_name(name: str) -> AliasChoices:
@@ -48,7 +51,20 @@ class Settings(BaseSettings):
     chunk_largest: int = Field(800, description="Tokens a chunk has at most; only a code block may be longer.")
     chunk_overlap: int = Field(100, description="Tokens that neighbouring chunks of a section share.")
     base_url: str | None = Field(None, description="Where the documents are published, for links in citations.")
-    max_concurrent_requests: int = Field(10, ge=1, description="Questions answered at once; more get 429.")
+    max_concurrent_requests: int = Field(10, ge=1, description="Requests answered at once; more get 429.")
+    requests_per_minute: int = Field(600, ge=1, description="Requests a minute with one key; more get 429.")
+    max_upload_bytes: int = Field(50_000_000, ge=1, description="The largest file that can be uploaded.")
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Sites whose pages may ask, as origins (`https://docs.example.org`), separated by commas."
+    )
+    heartbeat_seconds: float = Field(10.0, gt=0, description="A stream in which nothing is said beats this often.")
+    client_timeout_seconds: float = Field(
+        30.0, gt=0, description="A client that sends or takes nothing for so long is let go."
+    )
+    server: str | None = Field(
+        None, description="A running server that commands ask instead of the home folder, like `http://127.0.0.1:8000`."
+    )
+    api_key: SecretStr | None = Field(None, description="The key that commands show to that server.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
     log_format: Literal["json", "text"] = Field("json", description="How `citewell serve` logs.")
 
@@ -70,15 +86,41 @@ class Settings(BaseSettings):
         None, validation_alias=_seed_name("QDRANT_API_KEY"), description="Key for that server. Not used yet."
     )
     database_url: SecretStr | None = Field(
-        None, validation_alias=_seed_name("DATABASE_URL"), description="A PostgreSQL database. Not used yet."
+        None,
+        validation_alias=_seed_name("DATABASE_URL"),
+        description="A PostgreSQL database, `postgresql://user:password@host/name`, instead of SQLite.",
     )
+
+    @field_validator("cors_origins", mode="before")
+    @classmethod
+    def _origins(cls, value: object) -> object:
+        origins = tuple(part.strip().rstrip("/") for part in value.split(",")) if isinstance(value, str) else value
+        if isinstance(origins, tuple) and (wrong := [one for one in origins if not _ORIGIN.fullmatch(str(one))]):
+            raise ValueError(f"{wrong[0]!r} is no origin such as https://docs.example.org")
+        return origins
+
+    def as_environment(self) -> dict[str, str]:
+        """The same settings as variables, for a process that is started with them."""
+        said: dict[str, str] = {}
+        for name in self.model_fields_set:
+            value = getattr(self, name)
+            if isinstance(value, SecretStr):
+                value = value.get_secret_value()
+            said[variable(name)] = ",".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+        return said
 
     def unused(self) -> list[str]:
         """Names that others gave, are set, and that nothing which is configured uses."""
-        used = {"cohere_api_key"} if self.reranker == "cohere" else set()
+        used = {"database_url"} | ({"cohere_api_key"} if self.reranker == "cohere" else set())
         return [str(field.validation_alias.choices[0]) for name, field in type(self).model_fields.items()
                 if isinstance(field.validation_alias, AliasChoices) and getattr(self, name) is not None
                 and name not in used]  # fmt: skip
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    alias = Settings.model_fields[name].validation_alias
+    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"CITEWELL_{name.upper()}"
 
 
 def read_settings() -> Settings:
@@ -99,10 +141,8 @@ def as_markdown() -> str:
     """The page docs/settings.md; `make docs` writes it and a test compares."""
     rows = []
     for name, field in Settings.model_fields.items():
-        alias = field.validation_alias
-        variable = alias.choices[0] if isinstance(alias, AliasChoices) else f"CITEWELL_{name.upper()}"
-        default = "" if field.default is None else f"`{field.default}`"
-        rows.append(f"| `{variable}` | {default} | {field.description} |")
+        default = "" if field.default in (None, ()) else f"`{field.default}`"
+        rows.append(f"| `{variable(name)}` | {default} | {field.description} |")
     return "\n".join(
         [
             "# Settings",

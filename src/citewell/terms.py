@@ -27,6 +27,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _UNSPACED = re.compile(
     r"[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
 )
+_HALVES = re.compile("[\ud800-\udfff]")
 _VIETNAMESE = re.compile("[ăđơưĂĐƠƯ\u1ea0-\u1ef9]")
 _BREAK = re.compile(r"\n(?=\s*(?:[-*+>#|]|\d{1,3}[.)]\s|\n))")
 _SCRIPTS = (
@@ -77,6 +78,17 @@ def language(text: str) -> str:
     return (
         name if most > 1.5 * counts[ENGLISH] and most >= (2 if len(spoken) > 20 else 1) + len(spoken) // 20 else ENGLISH
     )
+
+
+def readable(text: str) -> str:
+    """The text as long as it was, with a mark in place of half characters, which no encoding can hold."""
+    return text if text.isascii() else _HALVES.sub("\ufffd", text)
+
+
+def mostly_other_letters(text: str) -> bool:
+    """Whether a text is written in another alphabet than English is."""
+    letters = [mark for mark in text if mark.isalpha()]
+    return sum(mark.isascii() for mark in letters) < len(letters) / 2
 
 
 @lru_cache(maxsize=200_000)

@@ -7,7 +7,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import assert_never
 
-from citewell.adapters.sql import SqlLibrary
+from citewell.adapters.sql import (
+    Database,
+    SqlKeys,
+    SqlLibrary,
+    SqlProjects,
+    SqlSessions,
+    SqlUploads,
+    check_place,
+    is_made,
+)
 from citewell.adapters.writer_lock import writer_lock
 from citewell.answer.rerank import LocalReranker
 from citewell.answer.retrieve import Engines as AnswerEngines
@@ -15,8 +24,10 @@ from citewell.errors import SettingsError
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines as IngestEngines
 from citewell.ingest.reading import Recipe
-from citewell.ports import Embedder, Index, Library, Reranker, Shelf
+from citewell.ports import Embedder, Index, Keys, Library, Projects, Reranker, Sessions, Shelf, Uploads
 from citewell.settings import Settings
+
+_INGEST_STATEMENT_SECONDS = 600.0  # entering a large library is one statement, and nobody waits for an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,48 +39,80 @@ class Reading:
 
 
 def check(settings: Settings) -> None:
-    """Raise SettingsError for a key or a package that `reading` will miss; nothing is opened."""
+    """Raise SettingsError for a key, a URL or a package that `reading` will miss; nothing is opened."""
     _reranker(settings)
+    check_place(_database(settings))
 
 
 @asynccontextmanager
 async def reading(settings: Settings) -> AsyncIterator[Reading]:
     """The engines that answer questions, open while the context lasts."""
     reranker = _reranker(settings)
-    library = await SqlLibrary.open(settings.home / "citewell.db")
-    embedder = _embedder(settings)
-    index = _index(settings, embedder)
-    try:
-        yield Reading(AnswerEngines(embedder, index, reranker), library)
-    finally:
-        await reranker.close()
-        await index.close()
-        await library.close()
+    async with _opened(_database(settings)) as database:
+        embedder = _embedder(settings)
+        index = _index(settings, embedder)
+        try:
+            yield Reading(AnswerEngines(embedder, index, reranker), SqlLibrary(database))
+        finally:
+            await reranker.close()
+            await index.close()
 
 
 @asynccontextmanager
 async def writing(settings: Settings, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[IngestEngines]:
-    """The engines that ingest, under the writer's lock."""
+    """The engines that ingest, under the writer's lock: of the home folder, and of a database that others may share."""
     with writer_lock(settings.home, wait=wait, on_wait=on_wait):
-        library = await SqlLibrary.open(settings.home / "citewell.db")
-        embedder = _embedder(settings)
-        try:
-            yield IngestEngines(library, library, library, library, embedder, _shelf(settings, embedder))
-        finally:
-            await library.close()
+        async with (
+            _opened(_database(settings), statement_seconds=_INGEST_STATEMENT_SECONDS) as database,
+            database.sole_writer(wait=wait, on_wait=on_wait),
+        ):
+            yield _ingest_engines(settings, database)
 
 
 @asynccontextmanager
 async def planning(settings: Settings) -> AsyncIterator[IngestEngines]:
     """The same engines for a look ahead: no lock, and where there is no library yet, one that leaves no trace."""
-    database = settings.home / "citewell.db"
+    place = _database(settings)
     with TemporaryDirectory() as nowhere:
-        library = await SqlLibrary.open(database if database.exists() else Path(nowhere, "citewell.db"))
-        embedder = _embedder(settings)
-        try:
-            yield IngestEngines(library, library, library, library, embedder, _shelf(settings, embedder))
-        finally:
-            await library.close()
+        made = await is_made(place)
+        async with _opened(place if made else Path(nowhere, "citewell.db")) as database:
+            yield _ingest_engines(settings, database)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What outlasts a connection beside the library."""
+
+    sessions: Sessions
+    keys: Keys
+    uploads: Uploads
+    projects: Projects
+
+
+@asynccontextmanager
+async def keeping(settings: Settings) -> AsyncIterator[Keeping]:
+    """Just the database: no model, no index, no lock."""
+    async with _opened(_database(settings)) as database:
+        yield Keeping(SqlSessions(database), SqlKeys(database), SqlUploads(database), SqlProjects(database))
+
+
+def _ingest_engines(settings: Settings, database: Database) -> IngestEngines:
+    library, embedder = SqlLibrary(database), _embedder(settings)
+    return IngestEngines(library, library, library, library, embedder, _shelf(settings, embedder))
+
+
+@asynccontextmanager
+async def _opened(place: Path | str, *, statement_seconds: float | None = None) -> AsyncIterator[Database]:
+    database = await Database.open(place, statement_seconds=statement_seconds)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+def _database(settings: Settings) -> Path | str:
+    """Where the database is: a URL, or else a file."""
+    return settings.database_url.get_secret_value() if settings.database_url else settings.home / "citewell.db"
 
 
 def recipe(settings: Settings, *, base_url: str | None = None) -> Recipe:

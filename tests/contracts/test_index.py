@@ -166,6 +166,16 @@ async def test_two_readers_share_a_generation_unharmed(store: Store, tmp_path: P
     await other.index.close()
 
 
+async def test_a_reader_may_come_while_another_is_still_opening(store: Store, tmp_path: Path) -> None:
+    generation = await store.publish(Change(entries=[entry("shared", EAST)]))
+    await store.index.frequencies(OURS, [])
+    # What an engine writes while it opens a folder is gone under its first name by the time it would be copied.
+    (tmp_path / "index" / str(generation) / "shard" / ".atomicwriteAbCdEf").symlink_to(tmp_path / "gone")
+    other = Store(tmp_path / "index")
+    assert len(await other.index.search(OURS, vector=EAST, words="", limit=5)) == 1
+    await other.index.close()
+
+
 async def test_another_model_is_refused_with_both_names(store: Store, tmp_path: Path) -> None:
     generation = await store.publish(Change(entries=[entry("text", EAST)]))
     other = Store(tmp_path / "index", model="newer")

@@ -328,6 +328,6 @@ def test_fences_come_in_pairs_and_only_in_code(source: str) -> None:
     ids=lambda hostile: repr(hostile[:12]),
 )
 def test_hostile_pages_are_read_in_reasonable_time(hostile: str) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()  # what it costs, however busy the machine
     read(hostile)
-    assert time.perf_counter() - start < 3
+    assert time.thread_time() - start < 3

@@ -98,7 +98,8 @@ class Generations:
 
 def copy_sparse(source: Path, target: Path) -> None:
     """Copy a folder without filling its files' holes: the engine reserves far more than it uses."""
-    shutil.copytree(source, target, copy_function=_copy_file)
+    # While it opens a folder the engine replaces small files in it, each by way of a file of such a name.
+    shutil.copytree(source, target, copy_function=_copy_file, ignore=shutil.ignore_patterns(".atomicwrite*"))
 
 
 def _copy_file(source: str, target: str) -> str:

@@ -12,6 +12,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from itertools import pairwise, zip_longest
 from pathlib import Path
@@ -157,7 +158,9 @@ def _tokenizer() -> Tokenizer:
     return tokenizer
 
 
+@cache
 def _session(weights: Path, *, threads: int) -> Any:
+    """The model in memory. One for the process: it may be run from any thread, and loading takes 0.4 s."""
     try:
         found = hashlib.sha256(weights.read_bytes()).hexdigest()
     except OSError as error:

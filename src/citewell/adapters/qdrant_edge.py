@@ -7,9 +7,12 @@ failed batch back; so readers open immutable generations only, under a lock, and
 
 import asyncio
 import json
+import logging
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
@@ -50,10 +53,12 @@ from qdrant_edge import (
 
 from citewell.adapters.generations import Generations, copy_sparse
 from citewell.adapters.points import asked_words, passages, payload, quoted_address, weighted_words
-from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
+from citewell.errors import CitewellError, EmptyKnowledgeBase, IndexMismatch, IndexUnavailable, StoreUnavailable
 from citewell.models import EVERYWHERE, Passage, Vector, Where
 from citewell.ports import Change, Entry
 from citewell.terms import language, sentences, stems
+
+_log = logging.getLogger("citewell.index")
 
 _DENSE, _WORDS = "dense", "bm25"
 _CANDIDATES = 50  # from each half, before fusion
@@ -75,25 +80,27 @@ class QdrantEdgeIndex:
         self._dimensions = dimensions
         self._opened: _Opened | None = None
         self._using = Lock()
+        # A thread of its own: questions that wait for an engine that hangs must not take the embedder's.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
 
     async def search(
         self, project: UUID, *, vector: Vector, words: str, limit: int, where: Where = EVERYWHERE
     ) -> tuple[Passage, ...]:
         # Fused ranks tie in pairs, and the engine cuts through a pair as it happens: one more, then the id decides.
         request = fused(project, vector=vector, words=words, limit=limit + 1, where=where)
-        return (await asyncio.to_thread(self._search, request, vector))[:limit]
+        return (await asyncio.get_running_loop().run_in_executor(self._thread, self._search, request, vector))[:limit]
 
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, where: Where = EVERYWHERE
     ) -> tuple[int, list[int]]:
-        return await asyncio.to_thread(self._frequencies, project, stems, where)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._frequencies, project, stems, where)
 
     async def close(self) -> None:
         with self._using:
             self._close()
 
     def _search(self, request: QueryRequest, vector: Vector) -> tuple[Passage, ...]:
-        with self._using:
+        with self._using, _readable():
             hits = self.opened().shard.query(request)
         hits = sorted(hits, key=lambda hit: (-hit.score, str(hit.id)))
         found = [(cast("dict[str, Any]", hit.payload), cast("Any", hit.vector)[_DENSE]) for hit in hits]
@@ -102,7 +109,7 @@ class QdrantEdgeIndex:
     def _frequencies(self, project: UUID, spoken: Sequence[str], where: Where) -> tuple[int, list[int]]:
         allowed = _allowed(project, where)
         filters = [Filter(must=[*allowed, FieldCondition("words", match=MatchText(stem))]) for stem in spoken]
-        with self._using:
+        with self._using, _readable():
             opened = self.opened()
             counts = [opened.shard.count(CountRequest(exact=True, filter=one)) for one in filters]
             return opened.total(project, where), counts
@@ -128,6 +135,18 @@ class QdrantEdgeIndex:
         if self._opened is not None:
             self._opened.close()
             self._opened = None
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """What goes wrong in the engine becomes an error of ours; its own words name folders, and stay in the log."""
+    try:
+        yield
+    except CitewellError:
+        raise
+    except Exception as error:  # the engine has no errors of its own, it raises this very class
+        _log.error("the vector store failed: %s", error)
+        raise IndexUnavailable("the vector store cannot be read; `citewell doctor` says what is wrong") from error
 
 
 class _Opened:
@@ -161,9 +180,13 @@ class _Opened:
             copy = Path(tempfile.mkdtemp(prefix="citewell-"))
             folder = copy / "index"
             copy_sparse(generations.path(number), folder)
-        if not folder.is_dir():
-            raise FileNotFoundError(folder)
-        return cls(number, EdgeShard.load(str(folder / "shard")), lock=lock, copy=copy)
+        try:
+            if not folder.is_dir():
+                raise FileNotFoundError(folder)
+            return cls(number, EdgeShard.load(str(folder / "shard")), lock=lock, copy=copy)
+        except BaseException:
+            _let_go(lock, copy)
+            raise
 
     def total(self, project: UUID, where: Where) -> int:
         """How many chunks there are to search. Counted once: 27 ms for 90,000, and a generation never changes."""
@@ -176,10 +199,14 @@ class _Opened:
 
     def close(self) -> None:
         self.shard.close()
-        if self._lock is not None:
-            self._lock.close()
-        if self._copy is not None:
-            shutil.rmtree(self._copy, ignore_errors=True)
+        _let_go(self._lock, self._copy)
+
+
+def _let_go(lock: IO[bytes] | None, copy: Path | None) -> None:
+    if lock is not None:
+        lock.close()
+    if copy is not None:
+        shutil.rmtree(copy, ignore_errors=True)
 
 
 class QdrantEdgeShelf:
@@ -231,18 +258,19 @@ class QdrantEdgeShelf:
         return self._generations.leftovers()
 
     def contents(self, generation: int) -> Iterator[tuple[str, str]]:
-        opened = _Opened.open(self._generations, generation, model=self._model)
-        try:
-            offset = None
-            while True:
-                points, offset = opened.shard.scroll(ScrollRequest(offset=offset, limit=1000, with_payload=True))
-                for point in points:
-                    stored = cast("dict[str, Any]", point.payload)
-                    yield stored["id"], stored["text"]
-                if offset is None:
-                    return
-        finally:
-            opened.close()
+        with _readable():
+            opened = _Opened.open(self._generations, generation, model=self._model)
+            try:
+                offset = None
+                while True:
+                    points, offset = opened.shard.scroll(ScrollRequest(offset=offset, limit=1000, with_payload=True))
+                    for point in points:
+                        stored = cast("dict[str, Any]", point.payload)
+                        yield stored["id"], stored["text"]
+                    if offset is None:
+                        return
+            finally:
+                opened.close()
 
     def _begin(self, building: Path, base: int | None) -> EdgeShard:
         folder = building / "shard"

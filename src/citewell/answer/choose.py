@@ -157,7 +157,7 @@ class _Page:
         self._quotable = quotable
 
     @cached_property
-    def units(self) -> list[Unit]:
+    def units(self) -> tuple[Unit, ...]:
         return units(self.text)
 
     @cached_property
@@ -230,12 +230,17 @@ class _Page:
 
     def siblings(self, unit: Unit) -> list[Unit]:
         """The list an item is part of; anything else is alone."""
-        first = last = self._places[unit]
-        while first and self.in_one_list(self.units[first - 1], self.units[first]):
-            first -= 1
-        while last + 1 < len(self.units) and self.in_one_list(self.units[last], self.units[last + 1]):
-            last += 1
-        return self.units[first : last + 1]
+        return self._lists[self._places[unit]]
+
+    @cached_property
+    def _lists(self) -> list[list[Unit]]:
+        """For each unit the list it is part of, which all of a list share: lists may be long."""
+        found: list[list[Unit]] = []
+        for unit in self.units:
+            together = found and self.in_one_list(found[-1][-1], unit)
+            found.append(found[-1] if together else [])
+            found[-1].append(unit)
+        return found
 
     def introduction(self, unit: Unit) -> Unit | None:
         """The sentence that introduces a listing, a formula, or the list that an item is part of."""

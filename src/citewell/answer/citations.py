@@ -3,25 +3,44 @@
 An answer streams as text and `Cite`s; nobody writes a mark into text and parses it out again.
 """
 
-from citewell.models import Passage, Piece
+from citewell.models import Passage, Piece, Reached
 
 
-class Numbered:
-    """Renders each `Cite` as `[1]`, `[2]`…, numbered by first use; `passages` is the list they count in."""
+class _Marks:
+    """Renders a stream; `passages` is what was cited, in order of first use."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+        self._places: dict[str, int] = {}
         self._last = ""
         self.passages: list[Passage] = []
 
     def render(self, piece: Piece) -> str:
+        if isinstance(piece, Reached):
+            return ""
         if isinstance(piece, str):
             self._last = piece or self._last
             return piece
-        chunk = piece.passage.chunk
-        if chunk.id not in self._numbers:
+        identity = piece.passage.chunk.id
+        if identity not in self._places:
+            self._places[identity] = len(self.passages)
             self.passages.append(piece.passage)
-            self._numbers[chunk.id] = len(self.passages)
         gap = "" if self._last.endswith("\n") else " "
-        self._last = f"{gap}[{self._numbers[chunk.id]}]"
+        self._last = f"{gap}[{self._mark(self._places[identity])}]"
         return self._last
+
+    def _mark(self, place: int) -> str:
+        raise NotImplementedError
+
+
+class Numbered(_Marks):
+    """Renders each `Cite` as `[1]`, `[2]`…, numbered by first use; `passages` is the list they count in."""
+
+    def _mark(self, place: int) -> str:
+        return str(place + 1)
+
+
+class Marked(_Marks):
+    """Renders each `Cite` as `[<chunk id>]`."""
+
+    def _mark(self, place: int) -> str:
+        return self.passages[place].chunk.id

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from citewell.answer.extract import Candidate
 from citewell.answer.retrieve import Retrieved
 from citewell.answer.weights import fitted
-from citewell.terms import specific, stems
+from citewell.terms import ENGLISH, language, mostly_other_letters, specific, stems
 
 FEATURES = (
     "bias", "similarity", "similarity_of_three", "above_background", "passage_coverage",
@@ -23,6 +23,24 @@ _WEIGHTS = fitted("confidence", FEATURES)
 
 BANDS = dict(zip(("refuse", "weak"), fitted("bands", ("refuse", "weak")).tolist(), strict=True))
 """Below the first nothing is answered, below the second an answer is doubtful; for the local embedding model."""
+
+
+SELECTION_FEATURES = (
+    "bias", "similarity", "similarity_foreign", "foreign", "other_letters", "says_other_letters", "sentence_says",
+    "selection_says", "names_missing", "length",
+)  # fmt: skip
+
+_SELECTION_WEIGHTS = fitted("selection", SELECTION_FEATURES)
+_EVEN = 0.5
+
+
+def certainty_in(question: str, found: Retrieved, units: Sequence[Candidate]) -> float:
+    """How likely what was found answers; of no question at all, who knows what answers it."""
+    if not found.selected:
+        return confidence(features(question, found, units))
+    if not question:
+        return _EVEN
+    return float(1 / (1 + np.exp(-(selection_features(question, found, units) @ _SELECTION_WEIGHTS))))
 
 
 def features(question: str, found: Retrieved, units: Sequence[Candidate]) -> NDArray[np.float64]:
@@ -44,6 +62,29 @@ def features(question: str, found: Retrieved, units: Sequence[Candidate]) -> NDA
         "specific_missing": _share(found, names - said - found.unknown),
     }
     return np.array([values[name] for name in FEATURES])
+
+
+def selection_features(question: str, found: Retrieved, units: Sequence[Candidate]) -> NDArray[np.float64]:
+    """What tells a question that a selection answers. Its words count alike: a few sentences say little of rarity."""
+    asked = frozenset(found.weights)
+    latin = not mostly_other_letters(question)
+    english = latin and language(question) == ENGLISH
+    best = max((passage.score for passage in found.passages), default=0.0)
+    share = 1 / max(1, len(asked))
+    says = share * max((len(asked & one.words) for one in units), default=0)
+    values = {
+        "bias": 1.0,
+        "similarity": best * english,
+        "similarity_foreign": best * (latin and not english),  # what it thinks of other alphabets says nothing
+        "foreign": float(latin and not english),
+        "other_letters": float(not latin),
+        "says_other_letters": says * (not latin),
+        "sentence_says": says,
+        "selection_says": share * len(asked - found.unknown),
+        "names_missing": share * len(specific(question) & found.unknown),
+        "length": float(np.log1p(sum(len(passage.chunk.text) for passage in found.passages))) / 10,
+    }
+    return np.array([values[name] for name in SELECTION_FEATURES])
 
 
 def confidence(values: NDArray[np.float64]) -> float:

@@ -12,25 +12,30 @@ from citewell.models import Passage, Where
 _MOST_TOPICS = 3
 
 
-def decline(asked: Understood, passages: Sequence[Passage], where: Where) -> tuple[str, tuple[Passage, ...]]:
-    """The words, and the topics they offer: a passage each."""
-    topics = nearest(passages)
+def decline(
+    asked: Understood, passages: Sequence[Passage], where: Where, *, selected: bool = False
+) -> tuple[str, tuple[Passage, ...]]:
+    """The words, and the topics they offer: a passage each. A selection has none to offer."""
+    topics = () if selected else nearest(passages)
     match asked.kind:
         case "courtesy":
-            return asked.reply, ()
+            words, topics = asked.reply, ()
         case "unclear":
-            offer = f" You could ask about {_named(topics, 'or')}." if topics else ""
-            return f"{asked.reply}{offer}", topics
+            words = f"{asked.reply} You could ask about {_named(topics, 'or')}." if topics else asked.reply
+        case "question" | "more" if selected:
+            words = "An answer was not found in selection; ask again without one to search the whole book."
         case "more" if passages:
-            return f"Nothing more was found on this.{_covered(topics, 'nearby')}", topics
+            words = f"Nothing more was found on this.{_covered(topics, 'nearby')}"
         case "question" | "more":
             if where and not passages:
-                return f"There is nothing in {where} to answer from.", ()
-            if where:
-                return f"This is not covered in {where}.{_covered(topics, 'there')}", topics
-            return f"This is not covered by this book.{_covered(topics, 'it covers')}", topics
+                words = f"There is nothing in {where} to answer from."
+            elif where:
+                words = f"This is not covered in {where}.{_covered(topics, 'there')}"
+            else:
+                words = f"This is not covered by this book.{_covered(topics, 'it covers')}"
         case never:
             assert_never(never)
+    return words, topics
 
 
 def nearest(passages: Sequence[Passage]) -> tuple[Passage, ...]:

@@ -7,6 +7,7 @@ question; the weights were fitted by `benchmarks/fit.py`. Pure. Which of them ar
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,29 +91,37 @@ class Candidate:
         return float(self.features @ _WEIGHTS)
 
 
-def candidates(question: str, passages: Sequence[Passage], weights: Mapping[str, float]) -> list[Candidate]:
+def candidates(
+    question: str,
+    passages: Sequence[Passage],
+    weights: Mapping[str, float],
+    *,
+    favour: Mapping[str, float] | None = None,
+) -> list[Candidate]:
     """Every quotable unit of the passages, described by how it relates to the question.
 
-    `weights` says how much each stem of the question's subject matters; they add up to 1.
+    `weights` says how much each stem of the question's subject matters; they add up to 1. `favour` has log-odds to add
+    for the passages of some chunks.
     """
     asked = _Asked(question, weights)
     wants_code = bool(_WANTS_CODE.search(question))
     relevance = rerank.scores(question, passages, weights)
+    if favour:
+        relevance = [odds + favour.get(one.chunk.id, 0.0) for odds, one in zip(relevance, passages, strict=True)]
     found: list[Candidate] = []
     for rank, passage in enumerate(passages):
         text = passage.chunk.text
         # Code speaks of many things it does not explain; it answers who asks for it. A diagram's source answers nobody.
         parts = [
-            unit
-            for unit in units(text)
-            if unit.kind != "code" or (wants_code and not _DRAWING.match(text, unit.start, unit.end))
+            part
+            for part in _quotable(text)
+            if part[0].kind != "code" or (wants_code and not _DRAWING.match(text, part[0].start, part[0].end))
         ]
-        tongue = language(text)
-        spoken = [frozenset(stems(quote(text, unit), tongue)) for unit in parts]
-        label = frozenset(stems(passage.chunk.label, tongue))
-        for place, unit in enumerate(parts):
+        spoken = [words for _, _, words in parts]
+        label = frozenset(stems(passage.chunk.label, language(text)))
+        for place, (unit, quoted, _) in enumerate(parts):
             nearby = frozenset().union(*spoken[max(0, place - 1) : place + 2])
-            features = asked.features(quote(text, unit), unit, spoken[place], nearby, label)
+            features = asked.features(quoted, unit, spoken[place], nearby, label)
             features |= {
                 "relevance": relevance[rank] - max(relevance),
                 "window_similarity": _nearest_window(passage, unit),
@@ -121,6 +130,14 @@ def candidates(question: str, passages: Sequence[Passage], weights: Mapping[str,
             found.append(Candidate(rank, unit, np.array([features[name] for name in FEATURES]), spoken[place]))
     mark_most_covered(found)
     return found
+
+
+@lru_cache(maxsize=512)  # readers of a book ask about the same passages; a passage costs some 20 kB here
+def _quotable(text: str) -> tuple[tuple[Unit, str, frozenset[str]], ...]:
+    """Each unit of a passage with its own words and their stems."""
+    tongue = language(text)
+    quoted = [(unit, quote(text, unit)) for unit in units(text)]
+    return tuple((unit, words, frozenset(stems(words, tongue))) for unit, words in quoted)
 
 
 def mark_most_covered(found: Sequence[Candidate]) -> None:

@@ -17,7 +17,7 @@ from citewell.answer.weights import fitted
 from citewell.errors import RerankerUnavailable, SettingsError
 from citewell.models import Passage
 from citewell.ports import Reranker
-from citewell.terms import ENGLISH, language, stems, worth
+from citewell.terms import ENGLISH, language, mostly_other_letters, stems, worth
 
 _log = logging.getLogger("citewell.answer")
 
@@ -51,7 +51,7 @@ def features(question: str, passages: Sequence[Passage], weights: Mapping[str, f
     asked = frozenset(weights)
     pairs = frozenset(pairwise(stems(question)))
     # The local embedding model reads English; what it thinks of other languages has a weight of its own.
-    foreign = float(language(question) != ENGLISH or _mostly_other_letters(question))
+    foreign = float(language(question) != ENGLISH or mostly_other_letters(question))
     rows = np.zeros((len(passages), len(FEATURES)))
     for row, passage in zip(rows, passages, strict=True):
         label = asked & frozenset(stems(passage.chunk.label))
@@ -77,11 +77,6 @@ def _bm25(counts: Mapping[str, int], label: frozenset[str], length: int, weights
     """BM25 as a share of the most it could be; a word in the title or headings counts as two more."""
     said = {stem: counts.get(stem, 0) + 2 * (stem in label) for stem in weights}
     return sum(weights[stem] * worth(count, length) for stem, count in said.items() if count)
-
-
-def _mostly_other_letters(text: str) -> bool:
-    letters = [mark for mark in text if mark.isalpha()]
-    return sum(mark.isascii() for mark in letters) < len(letters) / 2
 
 
 async def reorder(

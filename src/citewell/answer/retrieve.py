@@ -1,12 +1,14 @@
 """Find the passages a question is about, and how much each of its words matters here."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from math import log
 from uuid import UUID
 
-from citewell.answer.rerank import reorder
-from citewell.errors import EmptyKnowledgeBase
+from citewell.answer.rerank import reorder, scores
+from citewell.errors import EmptyKnowledgeBase, IndexUnavailable, ModelError
 from citewell.models import EVERYWHERE, Passage, Where
 from citewell.ports import Embedder, Index, Reranker
 from citewell.terms import subject
@@ -19,8 +21,31 @@ class Engines:
     embedder: Embedder
     index: Index
     reranker: Reranker
+    index_timeout_seconds: float = 10.0
+    embedder_timeout_seconds: float = 10.0
+
+    @asynccontextmanager
+    async def searching(self) -> AsyncIterator[None]:
+        """Time for one call to the index: it answers, or is not there."""
+        try:
+            async with asyncio.timeout(self.index_timeout_seconds):
+                yield
+        except TimeoutError as error:
+            raise IndexUnavailable("the vector store does not answer; try again in a moment") from error
+
+    @asynccontextmanager
+    async def embedding(self) -> AsyncIterator[None]:
+        """Time for one call to the embedder."""
+        try:
+            async with asyncio.timeout(self.embedder_timeout_seconds):
+                yield
+        except TimeoutError as error:
+            raise ModelError(
+                f"the embedding model {self.embedder.model} does not answer; try again in a moment"
+            ) from error
 
 
+_NEARLY_ALL = 0.9
 CANDIDATES = 40
 """Passages ranked for every question; those beyond top_k tell how special the first ones are."""
 
@@ -36,21 +61,53 @@ class Retrieved:
     """Share of each stem of the question's subject: rare ones weigh more. They add up to 1."""
     unknown: frozenset[str]
     """Stems that no chunk of the project speaks."""
+    looked_at: frozenset[str] = frozenset()
+    """Ids of the chunks that speak what the reader looks at."""
+    selected: bool = False
+    """Whether all of it comes from a reader's selection, and the words were counted there."""
 
 
 async def retrieve(
-    question: str, *, project: UUID, engines: Engines, limit: int, where: Where = EVERYWHERE
+    question: str, *, project: UUID, engines: Engines, limit: int, where: Where = EVERYWHERE, hint: str = ""
 ) -> Retrieved:
+    """The passages that answer best. `hint` is what the reader looks at: it may decide which of them comes first."""
     index = engines.index
-    vector = await engines.embedder.embed_query(question)
-    ranked = await index.search(project, vector=vector, words=question, limit=max(limit, CANDIDATES), where=where)
+    async with engines.embedding():
+        vector = await engines.embedder.embed_query(question)
     spoken = subject(question)
-    total, counts = await index.frequencies(project, list(spoken), where=where)
-    if not total and not (where and (await index.frequencies(project, []))[0]):
+    async with engines.searching():
+        ranked = await index.search(project, vector=vector, words=question, limit=max(limit, CANDIDATES), where=where)
+        total, counts = await index.frequencies(project, list(spoken), where=where)
+        empty = not total and not (where and (await index.frequencies(project, []))[0])
+    if empty:
         raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
     found = weigh(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=len(ranked))
     passages = await reorder(question, found.passages, reranker=engines.reranker, weights=found.weights)
-    return replace(found, passages=passages[:limit])
+    best = passages[:limit]
+    here = frozenset(one.chunk.id for one in best if _speaks(one, hint))
+    return replace(found, passages=_led_by(here, best, question, found.weights), looked_at=here)
+
+
+LOOKED_AT = 0.5
+"""Log-odds by which a passage gains where the reader looks at it: with more, an unrelated hint costs (docs/log.md)."""
+
+
+def _speaks(passage: Passage, hint: str) -> bool:
+    """Whether a passage says, nearly word for word, what the reader looks at."""
+    wanted = subject(hint).keys()
+    said = frozenset().union(*passage.spoken)
+    return bool(wanted) and len(wanted & said) >= _NEARLY_ALL * len(wanted)
+
+
+def _led_by(
+    here: frozenset[str], best: Sequence[Passage], question: str, weights: Mapping[str, float]
+) -> tuple[Passage, ...]:
+    """The passages with the one that is looked at in front, where it answers nearly as well as the one that was."""
+    place = next((place for place, one in enumerate(best) if one.chunk.id in here), 0)
+    if not place:
+        return tuple(best)
+    first, other = scores(question, [best[0], best[place]], weights)
+    return (best[place], *best[:place], *best[place + 1 :]) if other + LOOKED_AT >= first else tuple(best)
 
 
 def weigh(ranked: Sequence[Passage], *, total: int, frequencies: Mapping[str, int], limit: int) -> Retrieved:

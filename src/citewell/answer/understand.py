@@ -34,10 +34,17 @@ class Understood:
     reply: str = ""
     follows: str = ""
     """The question that brought up the topic, where this one goes on about it."""
+    points: bool = False
+    """Whether it speaks of the words that its reader has marked."""
 
     @property
     def topic(self) -> str:
         return self.follows or self.question
+
+    @property
+    def sought(self) -> str:
+        """What to look for in marked words; nothing, where the question is what they mean."""
+        return "" if self.points and not own_words(self.question) else self.question
 
     @property
     def wants_answer(self) -> bool:
@@ -54,19 +61,33 @@ class _Turn:
     answer: str
 
 
-def understand(question: str, history: Sequence[Exchange] = ()) -> Understood:
+def understand(question: str, history: Sequence[Exchange] = (), *, marked: str = "") -> Understood:
     """The question that stands alone.
 
     understand("how is it computed?", [Exchange("What is the capture point?", …)])
         -> Understood("how is the capture point computed?")
+
+    `marked` is what the reader has selected: "this" is that, and nothing is unclear where there is something to mean.
     """
     turns: list[_Turn] = []
     for exchange in history[-REMEMBERED:]:
         turns.append(_Turn(_resolved(exchange.question, turns), exchange.answer))
-    return _resolved(question, turns)
+    return _resolved(question, turns, marked=bool(marked.strip()))
 
 
-def _resolved(question: str, turns: Sequence[_Turn]) -> Understood:
+def about_marked(asked: Understood, marked: str) -> Understood:
+    """A question that points at what is marked, with the words it points at; any other as it is."""
+    if not asked.points:
+        return asked
+    return replace(asked, question=beside(asked.question, " ".join(marked.split())), said=(marked,))
+
+
+def own_words(question: str) -> list[str]:
+    """What a question says of its own: nothing, where it only asks what something means, or what it says."""
+    return [word for word in substance(question) if word.casefold() not in _ABOUT_WORDS]
+
+
+def _resolved(question: str, turns: Sequence[_Turn], *, marked: bool = False) -> Understood:
     text = " ".join(question.split())
     if len(text) > _LONGEST:
         return Understood(text)
@@ -75,17 +96,34 @@ def _resolved(question: str, turns: Sequence[_Turn]) -> Understood:
     text = _THANKS_FIRST.sub("", text)
     plain = _CONJUNCTION.sub("", text).rstrip("?!. …").lstrip("¿¡ ")
     last = next((turn for turn in reversed(turns) if turn.asked.wants_answer), None)
-    for rule in (_more, _bare, _sample, _ordinal, _instead, _pronoun):
-        if understood := rule(text, plain, last):
-            said = tuple(turn.answer for turn in turns if turn.asked.question == understood.question)
-            match understood.kind:
-                case "more":
-                    return replace(understood, said=said)
-                case "unclear":
-                    return replace(understood, question=text)
-                case _:
-                    return understood
-    return Understood(text)
+    if marked and _THIS.search(text) and len(own_words(text)) <= _MOST_SUBSTANCE:
+        return Understood(text, points=True)
+    understood = next(filter(None, (rule(text, plain, last) for rule in _RULES)), None)
+    if understood is None or (marked and understood.kind == "unclear"):
+        lost = understood is not None or not own_words(text) or (last is None and bool(_reference(text)))
+        return Understood(text, points=marked and lost)
+    if understood.kind == "more":
+        said = tuple(turn.answer for turn in turns if turn.asked.question == understood.question)
+        return replace(understood, said=said)
+    return replace(understood, question=text) if understood.kind == "unclear" else understood
+
+
+# With something marked, "this" is that; but this book is the book.
+_THIS = re.compile(
+    r"""\b(?:this|these)\b(?!\ (?:book|site|documentation|docs|manual|chapter|page|project|year|month|week))
+      | \b(?:das|dies(?:e[rs]?)?|esto|ceci|cela|ça)\W*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Short as they are, such questions pass for other languages: hence the words that are wrapping in English anyway.
+_ABOUT_WORDS = frozenset(
+    ["tell", "me", "more", "what", "else", "explain", "why", "how", "mean", "this", "that", "it", "is", "go",
+     "on", "meaning", "text", "passage", "paragraph", "paragraphs", "section", "sentence", "sentences",
+     "selection", "selected", "word", "words", "summarize", "summarise", "summary", "summarized", "describe",
+     "idea", "ideas", "point", "points", "key", "important", "gist", "essence", "simple", "simply", "simpler",
+     "terms", "detail", "details", "briefly", "brief", "short", "author", "says", "said", "understand",
+     "elaborate", "tldr", "tl;dr", "eli5", "part", "bit", "snippet", "bedeutet", "heißt", "erkläre", "erklär",
+     "significa", "explica", "signifie", "explique"]
+)  # fmt: skip
 
 
 _THANKS = (
@@ -287,13 +325,19 @@ _OBJECT_NEXT = re.compile(
 def _pronoun(text: str, _plain: str, last: _Turn | None) -> Understood | None:
     """A reference to what the last question was about, filled in."""
     about = focus(last.asked.topic) if last else None
-    if (
-        last is None
-        or about is None
-        or _EXPLETIVE.search(text)
-        or not (found := _REFERENCE.search(text))
-        or found[0] == "IT"
-    ):
+    if last is None or about is None or not (found := _reference(text)):
+        return None
+    before, after = _CONJUNCTION.sub("", text[: found.start()]), text[found.end() :]
+    if not about.names or found["generic"] or found["choice"]:
+        return Understood(beside(f"{before}{found[0]}{after}", about.words), follows=last.asked.topic)
+    owner = "’s" if found["possessive"] else ""
+    return Understood(f"{before}{about.words}{owner}{after}", follows=last.asked.topic)
+
+
+def _reference(text: str) -> re.Match[str] | None:
+    """The word that points out of a question, where it has one and not much else."""
+    found = _REFERENCE.search(text)
+    if not found or found[0] == "IT" or _EXPLETIVE.search(text):
         return None
     before, after = _CONJUNCTION.sub("", text[: found.start()]), text[found.end() :]
     in_object = _OBJECT_NEXT.fullmatch(before)
@@ -301,9 +345,7 @@ def _pronoun(text: str, _plain: str, last: _Turn | None) -> Understood | None:
         return None  # "Who lost his crown?" points at who
     if substance(before) and not (_SUBJECT_NEXT.fullmatch(before) or in_object):
         return None
-    if len(substance(f"{before} {after}")) > _MOST_SUBSTANCE:
-        return None
-    if not about.names or found["generic"] or found["choice"]:
-        return Understood(beside(f"{before}{found[0]}{after}", about.words), follows=last.asked.topic)
-    owner = "’s" if found["possessive"] else ""
-    return Understood(f"{before}{about.words}{owner}{after}", follows=last.asked.topic)
+    return found if len(substance(f"{before} {after}")) <= _MOST_SUBSTANCE else None
+
+
+_RULES = (_more, _bare, _sample, _ordinal, _instead, _pronoun)

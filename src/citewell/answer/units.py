@@ -6,6 +6,7 @@ Line by line, since this runs for every question. Offsets are into the passage's
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 from typing import Literal
 
@@ -58,9 +59,10 @@ def quote(text: str, unit: Unit) -> str:
             return text[unit.start : unit.end]
 
 
-def units(text: str) -> list[Unit]:
+@lru_cache(maxsize=512)
+def units(text: str) -> tuple[Unit, ...]:
     """Everything quotable in the text, in order; headings are places, not statements."""
-    return list(_units(text))
+    return tuple(_units(text))
 
 
 def announced(text: str, unit: Unit, following: Sequence[Unit]) -> list[Unit]:

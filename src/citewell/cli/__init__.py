@@ -6,9 +6,13 @@ import click
 from citewell import __version__
 from citewell.cli.asking import ask, search, serve
 from citewell.cli.chatting import chat
+from citewell.cli.documenting import documents
 from citewell.cli.evaluating import evaluate
+from citewell.cli.guarding import keys
 from citewell.cli.ingesting import ingest
-from citewell.cli.keeping import doctor, documents
+from citewell.cli.keeping import doctor
+from citewell.cli.verifying import verify
+from citewell.cli.working import worker
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,9 +26,11 @@ def main() -> None:
     citewell chat                  the same, one question after another
     citewell serve                 the same as a web page and an API
 
+    Most commands also ask a running server: --server URL.
+
     Settings come from the environment and .env; docs/settings.md lists them.
     """
 
 
-for one in (ingest, ask, chat, search, serve, documents, doctor, evaluate):
+for one in (ingest, ask, chat, search, serve, documents, verify, doctor, keys, worker, evaluate):
     main.add_command(one)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from citewell.cli.remote import Conversation, Server, server_options
 from citewell.cli.running import command, project_option, top_k_option, where_options
 from citewell.cli.showing import Shown
 from citewell.models import Exchange, Project, Where
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 @project_option
 @top_k_option
 @where_options
+@server_options
 @command
-async def chat(project: str, top_k: int, where: Where) -> None:
+async def chat(project: str, top_k: int, where: Where, server: Server | None) -> None:
     """Ask one question after another; "why?", "tell me more" and "what about the second one?" are understood.
 
     An empty line or Ctrl-D ends it; Ctrl-C stops an answer. Questions may also be piped in, one a line.
@@ -31,6 +33,12 @@ async def chat(project: str, top_k: int, where: Where) -> None:
     from citewell.answer.understand import REMEMBERED
     from citewell.settings import read_settings
 
+    if server:
+        async with server.client() as client:
+            conversation = Conversation(client, project, where, top_k=top_k)
+            while question := _read_question():
+                await _unless_interrupted(conversation.answer(question))
+        return
     history: deque[Exchange] = deque(maxlen=REMEMBERED)
     async with wiring.reading(read_settings()) as reading:
         while question := _read_question():

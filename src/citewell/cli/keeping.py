@@ -1,80 +1,10 @@
-"""Commands that keep the library: documents, doctor."""
+"""`citewell doctor`: proves that what is kept is sound, and mends it."""
 
-import json
 import sys
-from datetime import UTC
 
 import click
 
-from citewell.cli.running import command, json_option, project_option
-from citewell.errors import CitewellError
-from citewell.models import Chunk, Entered, Project
-
-
-@click.group()
-def documents() -> None:
-    """List, show and delete what a project holds."""
-
-
-@documents.command(name="list")
-@project_option
-@json_option
-@command
-async def list_documents(project: str, as_json: bool) -> None:
-    """Every document of the project, in order of its path."""
-    from citewell import wiring
-    from citewell.settings import read_settings
-
-    async with wiring.reading(read_settings()) as reading:
-        held = await reading.library.documents(Project.named(project))
-    if as_json:
-        click.echo(json.dumps([_entered_json(one) for one in held], ensure_ascii=False))
-        return
-    for one in held:
-        click.echo(f"{one.id}  {one.chunks:4} chunks  {one.path}  {one.title}")
-    click.echo(f"{len(held)} documents, {sum(one.chunks for one in held)} chunks")
-
-
-@documents.command(name="show")
-@click.argument("document", metavar="PATH|ID")
-@project_option
-@json_option
-@command
-async def show_document(document: str, project: str, as_json: bool) -> None:
-    """One document: where it stands, and its chunks with their ids."""
-    from citewell import wiring
-    from citewell.settings import read_settings
-
-    async with wiring.reading(read_settings()) as reading:
-        one = _named(document, await reading.library.documents(Project.named(project)))
-        chunks = [chunk async for batch in reading.library.chunks(one.id) for _, chunk in batch]
-    if as_json:
-        body = {**_entered_json(one), "chunks": [_chunk_json(chunk) for chunk in chunks]}
-        click.echo(json.dumps(body, ensure_ascii=False))
-        return
-    for name, value in _entered_json(one).items():
-        click.echo(f"{name:12} {value}")
-    for chunk in chunks:
-        page = f" page {chunk.page}" if chunk.page else ""
-        click.echo(f"{chunk.index:4}  {chunk.id}  line {chunk.first_line}{page}  {chunk.label}")
-
-
-@documents.command(name="delete")
-@click.argument("names", nargs=-1, required=True, metavar="PATH|ID…")
-@project_option
-@command
-async def delete_documents(names: tuple[str, ...], project: str) -> None:
-    """Remove documents from the project, its answers and its index. The files themselves are not touched."""
-    from citewell import wiring
-    from citewell.ingest.flow import forget
-    from citewell.settings import read_settings
-
-    async with wiring.writing(read_settings(), wait=True, on_wait=lambda: None) as engines:
-        held = await engines.library.documents(Project.named(project))
-        gone = [_named(name, held) for name in names]
-        await forget([one.id for one in gone], engines=engines)
-    for one in gone:
-        click.echo(f"deleted {one.path} ({one.chunks} chunks)")
+from citewell.cli.running import command
 
 
 @click.command()
@@ -111,36 +41,3 @@ async def doctor(fix: bool, vacuum: bool) -> None:
         sys.exit(1)
     click.echo("Mended." if not remaining else "Not everything could be mended.")
     sys.exit(1 if remaining else 3)
-
-
-def _named(name: str, held: list[Entered]) -> Entered:
-    for one in held:
-        if name in (one.path, str(one.id)):
-            return one
-    raise CitewellError(f"no document {name!r} in this project; `citewell documents list` shows what there is")
-
-
-def _entered_json(one: Entered) -> dict[str, object]:
-    return {
-        "id": str(one.id),
-        "path": one.path,
-        "title": one.title,
-        "part": one.part,
-        "url": one.url,
-        "chunks": one.chunks,
-        "characters": one.characters,
-        "ingested_at": one.ingested_at.replace(tzinfo=UTC).isoformat(),
-    }
-
-
-def _chunk_json(chunk: Chunk) -> dict[str, object]:
-    return {
-        "id": chunk.id,
-        "index": chunk.index,
-        "section": chunk.section,
-        "start": chunk.start,
-        "end": chunk.end,
-        "line": chunk.first_line,
-        "page": chunk.page,
-        "url": chunk.url,
-    }

@@ -17,7 +17,7 @@ class Shown:
 
     def __init__(self, *, silent: bool = False) -> None:
         self._marks = Numbered()
-        self._terminal = None if silent else _Terminal()
+        self._terminal = None if silent else Terminal()
 
     @property
     def cited(self) -> list[Passage]:
@@ -26,7 +26,7 @@ class Shown:
     def render(self, piece: Piece) -> str:
         words = self._marks.render(piece)
         if self._terminal:
-            self._terminal.write(_EMPHASIS.sub(r"\2", words))
+            self._terminal.write(words)
         return words
 
     def sources(self, answer: Answer) -> str:
@@ -40,7 +40,7 @@ class Shown:
         return ""
 
 
-class _Terminal:
+class Terminal:
     """Writes a stream, breaking long lines between words where a person reads along."""
 
     def __init__(self) -> None:
@@ -48,6 +48,7 @@ class _Terminal:
         self._column = 0
 
     def write(self, text: str) -> None:
+        text = _EMPHASIS.sub(r"\2", text)
         for part in re.split(r"(\s)", text) if self._width and "\n" not in text else [text]:
             if self._width and self._column + len(part) > self._width and part.strip():
                 click.echo()

@@ -1,31 +1,68 @@
-"""The application: its doors, what surrounds every request, and the engines it opens for its lifetime."""
+"""The application: its doors, what surrounds every request, and what it opens for its lifetime."""
 
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from time import perf_counter
 from uuid import UUID, uuid4
 
 from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from citewell import __version__, wiring
-from citewell.http import ask, health, page
-from citewell.http.errors import describe, error_response, install
+from citewell.http import ask, chat, docs, documents, health, metrics, page, projects, query, search, v1_chat, verify
+from citewell.http.errors import install, problem_response
+from citewell.http.gate import Gate, told_length
+from citewell.http.metrics import Metrics
+from citewell.http.openapi import describe
+from citewell.http.worker import Worker
 from citewell.logs import request_id
 from citewell.settings import Settings
 
 _log = logging.getLogger("citewell.http")
 
+_ROUTERS = (
+    ask.router,
+    query.router,
+    chat.router,
+    v1_chat.router,
+    search.router,
+    verify.router,
+    projects.router,
+    documents.uploading,
+    documents.router,
+    health.router,
+    metrics.router,
+    page.router,
+    docs.router,
+)
+# For every response that does not say otherwise: it loads nothing, is framed by nobody and is what it says it is.
+_SAFE = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+_SMALL_BYTES = 65_536
+
 
 def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with wiring.reading(settings) as reading:
+        async with wiring.reading(settings) as reading, wiring.keeping(settings) as keeping:
             await reading.engines.embedder.embed_query("ready")  # load the model before the first reader waits for it
-            app.state.reading = reading
-            yield
+            app.state.settings, app.state.reading, app.state.keeping = settings, reading, keeping
+            app.state.gate = Gate(settings, keeping.keys)
+            app.state.metrics = Metrics(app.state.gate)
+            app.state.worker = Worker(settings, keeping.uploads)
+            try:
+                yield
+            finally:
+                await app.state.gate.emptied()
+                await app.state.worker.close()
 
     app = FastAPI(
         title="Citewell",
@@ -35,67 +72,108 @@ def create_app(settings: Settings) -> FastAPI:
         # The usual pages at these addresses load their scripts from elsewhere; ours works without a network.
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,
+        generate_unique_id_function=lambda route: route.name,
     )
-    for router in (ask.router, health.router, page.router):
+    app.openapi = partial(describe, app)  # type: ignore[method-assign]
+    for router in _ROUTERS:
         app.include_router(router)
     install(app)
-    app.add_middleware(_Surround, limit=settings.max_concurrent_requests)
+    app.add_middleware(_LastResort)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", "X-Request-ID"],
+            expose_headers=["X-Request-ID", "Retry-After"],
+        )
+    app.add_middleware(_Surround)  # last, so that it is around all others
     return app
 
 
-class _Surround:
-    """Around every request: its id, its line in the log, the limit on questions at once, and the last resort."""
+class _LastResort:
+    """Nothing unforeseen reaches a client; inside what is said across origins, so that a page there can read it."""
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._limit = limit
-        self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        identity = _request_id(Headers(scope=scope).get("x-request-id"))
+        begun = False
+
+        async def noting(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        except Exception as error:  # noqa: BLE001 (this is the place)
+            response = problem_response(error)
+            if not begun:
+                await response(scope, receive, send)
+
+
+class _Surround:
+    """Around every request: its id, its line in the log, safe headers, and its place in the count."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        asked = Headers(scope=scope)
+        identity = _request_id(asked.get("x-request-id"))
         token = request_id.set(identity)
         began = perf_counter()
         status = 0
+        state = scope.setdefault("state", {})
+        unread = told_length(asked) > _SMALL_BYTES or "transfer-encoding" in asked
+
+        async def reading() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = unread and bool(message.get("more_body"))
+            return message
 
         async def tagged(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["X-Request-ID"] = identity
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = identity
+                if unread:  # or the server would take all the rest, to find the next request behind it
+                    headers["Connection"] = "close"
+                for name, value in _SAFE.items():
+                    headers.setdefault(name, value)
             await send(message)
 
-        question = scope["method"] == "POST"
-        self._running += question
         try:
-            if question and self._running > self._limit:
-                message = f"{self._limit} questions are being answered already; try again in a second"
-                busy = error_response(429, "RATE_LIMITED", message, headers={"Retry-After": "1"})
-                await busy(scope, receive, tagged)
-            else:
-                await self._app(scope, receive, tagged)
-        except Exception as error:  # noqa: BLE001 (the last resort: nothing unforeseen reaches a client)
-            code, name, text = describe(error)
-            if not status:
-                await error_response(code, name, text)(scope, receive, tagged)
+            await self._app(scope, reading, tagged)
         finally:
-            self._running -= question
-            latency_ms = round((perf_counter() - began) * 1000, 1)
+            scope["app"].state.gate.leave(state)
+            seconds = perf_counter() - began
+            door = str(state.get("door", "none"))
+            scope["app"].state.metrics.count(method=scope["method"], door=door, status=status, seconds=seconds)
             facts = {
                 "method": scope["method"],
                 "path": scope["path"],
                 "status": status,
-                "latency_ms": latency_ms,
-            }
+                "latency_ms": round(seconds * 1000, 1),
+            } | ({"error": state["error"]} if "error" in state else {})
             _log.info("request", extra=facts)
             request_id.reset(token)
 
 
 def _request_id(given: str | None) -> str:
-    """The client's own id where it is a UUID, else a new one."""
+    """The client's own id where it is a UUID of version 4, else a new one."""
     try:
-        return str(UUID(given)) if given else str(uuid4())
+        own = UUID(given) if given else None
     except ValueError:
-        return str(uuid4())
+        own = None
+    return str(own if own and own.version == 4 else uuid4())

@@ -1,76 +1,26 @@
 """`POST /api/ask` and `/api/ask/stream`: the web chat's door."""
 
-import json
-from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from fastapi import APIRouter, Request
-from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field, StringConstraints
 
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
-from citewell.http.errors import ErrorResponse, describe
-from citewell.models import DEFAULT_PROJECT, Answer, Passage, Piece, Project
+from citewell.answer.receipts import receipt
+from citewell.http.errors import DOCUMENTED
+from citewell.http.gate import ASK, Door, project_of
+from citewell.http.sse import EventStream, events_of, stream_response
+from citewell.models import Answer, Passage
+from citewell.wire.ask import AskRequest, AskResponse, Citation, StreamChunk, Topic
+from citewell.wire.errors import ErrorResponse
 
-router = APIRouter(tags=["ask"])
+router = APIRouter(tags=["ask"], route_class=Door, responses=DOCUMENTED)
 
 _EXCERPT = 200
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    400: {"model": ErrorResponse},
-    429: {"model": ErrorResponse},
-    503: {"model": ErrorResponse},
-}
-# Proxies must pass each event on as it comes.
-_STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
-class AskRequest(BaseModel):
-    question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=1000)] = Field(
-        examples=["Why do gyroscopes drift?"]
-    )
-    top_k: int = Field(5, ge=1, le=20, description="How many passages to look at.")
-
-
-class Citation(BaseModel):
-    chapter: str
-    chapter_title: str
-    source_file: str
-    excerpt: str = Field(max_length=_EXCERPT)
-
-
-class Topic(BaseModel):
-    """What the book does cover; `url` is its live page, where it has one."""
-
-    title: str
-    url: str | None = None
-    source_file: str
-
-
-class AskResponse(BaseModel):
-    """`[1]` in the answer is the first of the citations. Confidence 0 means the book does not say.
-
-    Then `nearest` may name the topics it covers nearest to the question.
-    """
-
-    answer: str
-    citations: list[Citation]
-    confidence: float = Field(ge=0, le=1)
-    nearest: list[Topic] | None = None
-
-
-class StreamChunk(BaseModel):
-    """One event; joined, every `content` gives the answer. Citations and confidence come with the last."""
-
-    content: str
-    done: bool = False
-    citations: list[Citation] | None = None
-    confidence: float | None = None
-    nearest: list[Topic] | None = None
-    error: str | None = None
-
-
-@router.post("/api/ask", responses=_ERRORS, response_model_exclude_none=True)
+@router.post("/api/ask", openapi_extra=ASK)
 async def ask(body: AskRequest, request: Request) -> AskResponse:
     """Answer a question from the default project, whole."""
     content: list[str] = []
@@ -84,45 +34,37 @@ async def ask(body: AskRequest, request: Request) -> AskResponse:
     )
 
 
-@router.post("/api/ask/stream", response_class=StreamingResponse, responses=_ERRORS)
-async def ask_stream(body: AskRequest, request: Request) -> StreamingResponse:
+@router.post(
+    "/api/ask/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(StreamChunk)
+)
+async def ask_stream(body: AskRequest, request: Request) -> EventStream:
     """The same answer as server-sent events, piece by piece."""
     events = _events(body, request)
     first = await anext(events)  # what fails before the first byte is an HTTP error, not an event
-    return StreamingResponse(as_sse(first, events), media_type="text/event-stream", headers=_STREAM_HEADERS)
+    return stream_response(request, events, failed=_failed, first=first)
 
 
-async def _events(body: AskRequest, request: Request) -> AsyncIterator[StreamChunk]:
+def _failed(problem: ErrorResponse) -> StreamChunk:
+    return StreamChunk(content="", done=True, error=problem.message)
+
+
+async def _events(body: AskRequest, request: Request) -> AsyncGenerator[StreamChunk]:
     marks = Numbered()
-    pieces: AsyncIterator[Piece | Answer] = flow.answer(
+    pieces = flow.answer(
         body.question,
-        project=Project.named(DEFAULT_PROJECT),
+        project=await project_of(request),
         engines=request.app.state.reading.engines,
         top_k=body.top_k,
     )
-    async for piece in pieces:
-        if isinstance(piece, Answer):
-            citations = [_citation(passage, piece) for passage in marks.passages]
-            nearest = [_topic(passage) for passage in piece.nearest] or None
-            certainty = round(piece.confidence, 4)
-            yield StreamChunk(content="", done=True, citations=citations, confidence=certainty, nearest=nearest)
-        else:
-            yield StreamChunk(content=marks.render(piece))
-
-
-async def as_sse(first: StreamChunk, rest: AsyncIterator[StreamChunk]) -> AsyncIterator[str]:
-    """The events as lines of a stream that always ends with `done`."""
-    try:
-        yield _line(first)
-        async for event in rest:
-            yield _line(event)
-    except Exception as error:  # noqa: BLE001 (after the first byte, an error can only be an event)
-        _, _, message = describe(error)
-        yield _line(StreamChunk(content="", done=True, error=message))
-
-
-def _line(event: StreamChunk) -> str:
-    return f"data: {json.dumps(event.model_dump(exclude_none=True), ensure_ascii=False)}\n\n"
+    async with aclosing(pieces):
+        async for piece in pieces:
+            if isinstance(piece, Answer):
+                citations = [citation(passage, piece) for passage in marks.passages]
+                nearest = [_topic(passage) for passage in piece.nearest] or None
+                certainty = round(piece.confidence, 4)
+                yield StreamChunk(content="", done=True, citations=citations, confidence=certainty, nearest=nearest)
+            elif words := marks.render(piece):
+                yield StreamChunk(content=words)
 
 
 def _topic(passage: Passage) -> Topic:
@@ -130,11 +72,18 @@ def _topic(passage: Passage) -> Topic:
     return Topic(title=chunk.topic, url=chunk.url, source_file=chunk.source)
 
 
-def _citation(passage: Passage, answer: Answer) -> Citation:
-    chunk = passage.chunk
+def citation(passage: Passage, answer: Answer) -> Citation:
+    chunk, place = passage.chunk, receipt(answer, passage)
     return Citation(
         chapter=chunk.source.rsplit("/", 1)[-1].rsplit(".", 1)[0],
         chapter_title=chunk.chapter,
         source_file=chunk.source,
         excerpt=answer.excerpt(passage, length=_EXCERPT),
+        chunk_id=chunk.id,
+        document_id=chunk.document_id,
+        start=place.start,
+        end=place.end,
+        line=place.line,
+        page=place.page,
+        source_url=place.source_url,
     )

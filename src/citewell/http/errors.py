@@ -7,68 +7,78 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 
 from citewell.errors import (
-    BadFilter,
+    BadRequest,
     CitewellError,
     EmptyKnowledgeBase,
     IndexMismatch,
+    IndexUnavailable,
     ModelError,
+    NotFound,
+    Refused,
     StoreUnavailable,
+    TooBusy,
 )
 from citewell.logs import request_id
+from citewell.wire.errors import ErrorCode, ErrorResponse
 
 _log = logging.getLogger("citewell.http")
 
-_BY_ERROR: dict[type[CitewellError], tuple[int, str]] = {
-    BadFilter: (400, "VALIDATION_ERROR"),
+_BY_ERROR: dict[type[CitewellError], tuple[int, ErrorCode]] = {
+    BadRequest: (400, "VALIDATION_ERROR"),
+    Refused: (401, "UNAUTHORIZED"),
+    NotFound: (404, "NOT_FOUND"),
+    TooBusy: (429, "RATE_LIMITED"),
     EmptyKnowledgeBase: (503, "EMPTY_KNOWLEDGE_BASE"),
     IndexMismatch: (503, "SERVICE_UNAVAILABLE"),
     ModelError: (503, "SERVICE_UNAVAILABLE"),
+    IndexUnavailable: (503, "QDRANT_UNAVAILABLE"),
     StoreUnavailable: (503, "SERVICE_UNAVAILABLE"),
 }
-_BY_STATUS = {
+_BY_STATUS: dict[int, ErrorCode] = {
     401: "UNAUTHORIZED",
     404: "NOT_FOUND",
-    405: "VALIDATION_ERROR",
     413: "PAYLOAD_TOO_LARGE",
     415: "UNSUPPORTED_MEDIA",
     429: "RATE_LIMITED",
 }
-# What a door's field means when it is empty or too long.
-_EMPTY_QUERY, _QUERY_TOO_LONG = "EMPTY_QUERY", "QUERY_TOO_LONG"
+_QUESTIONS = frozenset({"question", "query", "message"})
+
+DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorResponse, "description": says}
+    for status, says in {
+        400: "The request is not what the door takes; `message` says what is wrong.",
+        401: "A key is missing, wrong, revoked or not for this.",
+        404: "There is no such thing, or not for this key.",
+        413: "More than the door takes.",
+        415: "Not the kind of content the door takes.",
+        429: "Too much at once; come back after `Retry-After` seconds.",
+        500: "Our mistake; the request id finds it in the server's log.",
+        503: "Something it needs does not answer, or nothing was ingested yet.",
+    }.items()
+}
+"""What any door may answer beside what it promises."""
 
 
-class ErrorResponse(BaseModel):
-    """What every door answers when it cannot do what was asked."""
-
-    error_code: str
-    message: str
-    request_id: str
-    details: dict[str, Any] | None = None
-
-
-def error_response(
-    status: int,
-    code: str,
-    message: str,
-    *,
-    details: dict[str, Any] | None = None,
-    headers: dict[str, str] | None = None,
-) -> JSONResponse:
-    body = ErrorResponse(error_code=code, message=message, request_id=request_id.get() or "", details=details)
-    return JSONResponse(body.model_dump(exclude_none=True), status_code=status, headers=headers)
-
-
-def describe(error: Exception) -> tuple[int, str, str]:
-    """Status, code and message for anything that was raised; what we did not foresee stays in the log."""
+def problem(error: Exception) -> tuple[int, ErrorResponse, dict[str, str]]:
+    """Status, body and headers for anything that was raised; what we did not foresee stays in the log."""
     for kind, (status, code) in _BY_ERROR.items():
         if isinstance(error, kind):
-            return status, code, str(error)
+            headers = {"Retry-After": str(error.retry_after_seconds)} if isinstance(error, TooBusy) else {}
+            if status == 401:
+                headers["WWW-Authenticate"] = "Bearer"
+            return status, _body(code, str(error)), headers
     _log.error("unforeseen", exc_info=error)
-    return 500, "INTERNAL_ERROR", "something went wrong here; the request id finds it in the server's log"
+    message = "something went wrong here; the request id finds it in the server's log"
+    return 500, _body("INTERNAL_ERROR", message), {}
+
+
+def problem_response(error: Exception) -> JSONResponse:
+    status, body, headers = problem(error)
+    return JSONResponse(body.model_dump(), status_code=status, headers=headers)
 
 
 def install(app: FastAPI) -> None:
@@ -77,29 +87,49 @@ def install(app: FastAPI) -> None:
         first = error.errors()[0]
         broken = first["type"] == "json_invalid"  # its place is a byte, not a field
         field = "" if broken else ".".join(str(part) for part in first["loc"][1:])
-        code = _validation_code(field, first)
-        details = {"field": field} if field else None
-        return error_response(400, code, f"{field or 'body'}: {first['msg']}", details=details)
+        body = _body(
+            _validation_code(field, first["type"]),
+            f"{field or 'body'}: {first['msg'].removeprefix('Input ')}",
+            details={"field": field} if field else None,
+        )
+        return JSONResponse(body.model_dump(), status_code=400)
 
     @app.exception_handler(HTTPException)
-    async def refused(_: Request, error: HTTPException) -> JSONResponse:
+    async def refused(request: Request, error: HTTPException) -> JSONResponse:
         code = _BY_STATUS.get(error.status_code, "VALIDATION_ERROR" if error.status_code < 500 else "INTERNAL_ERROR")
         message = error.detail if error.detail != HTTPStatus(error.status_code).phrase else error.detail.lower()
-        return error_response(error.status_code, code, message, headers=dict(error.headers or {}))
+        body = _body(code, message)
+        headers = dict(error.headers or {}) | ({"Allow": _allowed(request)} if error.status_code == 405 else {})
+        return JSONResponse(body.model_dump(), status_code=error.status_code, headers=headers)
 
     @app.exception_handler(CitewellError)
-    async def foreseen(_: Request, error: CitewellError) -> JSONResponse:
-        status, code, message = describe(error)
-        return error_response(status, code, message)
+    async def foreseen(request: Request, error: CitewellError) -> JSONResponse:
+        status, body, headers = problem(error)
+        request.state.error = body.error_code  # for the line in the log
+        return JSONResponse(body.model_dump(), status_code=status, headers=headers)
 
 
-def _validation_code(field: str, error: Any) -> str:
-    if field != "question":
-        return "VALIDATION_ERROR"
-    match error["type"]:
-        case "string_too_long":
-            return _QUERY_TOO_LONG
-        case "string_too_short" if not str(error["input"]).strip():
-            return _EMPTY_QUERY
+def _allowed(request: Request) -> str:
+    """Every method of an address; the router knows only those of the first door that has it."""
+    methods: set[str] = set()
+    for one in iter_route_contexts(request.app.routes):
+        if one.path_regex and one.path_regex.match(request.scope["path"]):
+            methods |= one.methods or set()
+    return ", ".join(sorted(methods))
+
+
+def _body(code: ErrorCode, message: str, *, details: dict[str, Any] | None = None) -> ErrorResponse:
+    return ErrorResponse(error_code=code, message=message, request_id=request_id.get() or "", details=details)
+
+
+def _validation_code(field: str, kind: str) -> ErrorCode:
+    """What a door's field means when it is empty or too long."""
+    match kind:
+        case "empty" if field in _QUESTIONS:
+            return "EMPTY_QUERY"
+        case "too_long" | "string_too_long" if field in _QUESTIONS:
+            return "QUERY_TOO_LONG"
+        case "too_long" | "string_too_long" if field == "selected_text":
+            return "SELECTION_TOO_LONG"
         case _:
-            return "VALIDATION_ERROR"
+            return "INVALID_SESSION_ID" if field == "session_id" else "VALIDATION_ERROR"

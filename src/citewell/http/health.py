@@ -1,62 +1,60 @@
-"""`GET /health`: how each service feels, within two seconds even when one hangs."""
+"""`GET /health` and `/ready`: how each service feels, within two seconds even when one hangs."""
 
 import asyncio
 from collections.abc import Awaitable
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
 
 from citewell import __version__
 from citewell.errors import CitewellError, EmptyKnowledgeBase
+from citewell.http.gate import OPEN, Door
 from citewell.models import DEFAULT_PROJECT, Project
 from citewell.ports import Index
+from citewell.wire.health import Condition, Health, Ready, ServiceHealth
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["operating"], route_class=Door)
 
 _TIMEOUT_SECONDS = 1.5
 
-Status = Literal["healthy", "degraded", "unavailable"]
 
-
-class ServiceHealth(BaseModel):
-    name: str
-    status: Status
-    latency_ms: float | None = None
-    error: str | None = None
-
-
-class Health(BaseModel):
-    status: Status
-    timestamp: datetime
-    services: dict[str, ServiceHealth]
-    version: str
-
-
-@router.get("/health")
+@router.get(
+    "/health", openapi_extra=OPEN, responses={503: {"model": Health, "description": "Something is unavailable."}}
+)
 async def health(request: Request, response: Response) -> Health:
     """Healthy, degraded (it answers, but something is missing) or unavailable."""
+    services = await _services(request)
+    ranked: list[Condition] = ["healthy", "degraded", "unavailable"]
+    worst = max((one.status for one in services), key=ranked.index)
+    response.status_code = 503 if worst == "unavailable" else 200
+    return Health(
+        status=worst,
+        timestamp=datetime.now(UTC),
+        services={one.name: one for one in services},
+        version=__version__,
+    )
+
+
+@router.get("/ready", openapi_extra=OPEN, responses={503: {"model": Ready, "description": "Not now."}})
+async def ready(request: Request, response: Response) -> Ready:
+    """Whether requests may be sent here: for whoever spreads the load."""
+    able = all(one.status != "unavailable" for one in await _services(request))
+    response.status_code = 200 if able else 503
+    return Ready(ready=able)
+
+
+async def _services(request: Request) -> list[ServiceHealth]:
     reading = request.app.state.reading
     project = Project.named(DEFAULT_PROJECT).id
-    services = await asyncio.gather(
+    probed = await asyncio.gather(
         _probe("vector_store", _any_chunks(reading.engines.index, project)),
         _probe("database", reading.library.generation()),
         _probe("embedder", reading.engines.embedder.embed_query("health")),
     )
     # No LLM is configured: answers are quotations, and nothing is wrong with that.
-    everything = [*services, ServiceHealth(name="llm", status="healthy")]
-    ranked: list[Status] = ["healthy", "degraded", "unavailable"]
-    worst = max((one.status for one in everything), key=ranked.index)
-    response.status_code = 503 if worst == "unavailable" else 200
-    return Health(
-        status=worst,
-        timestamp=datetime.now(UTC),
-        services={one.name: one for one in everything},
-        version=__version__,
-    )
+    return [*probed, ServiceHealth(name="llm", status="healthy")]
 
 
 async def _any_chunks(index: Index, project: UUID) -> None:
@@ -67,7 +65,7 @@ async def _any_chunks(index: Index, project: UUID) -> None:
 
 async def _probe(name: str, call: Awaitable[object]) -> ServiceHealth:
     began = perf_counter()
-    status: Status = "healthy"
+    status: Condition = "healthy"
     problem: str | None = None
     try:
         await asyncio.wait_for(call, _TIMEOUT_SECONDS)

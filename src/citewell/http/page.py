@@ -3,9 +3,11 @@
 from importlib.resources import files
 
 from fastapi import APIRouter
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-router = APIRouter(include_in_schema=False)
+from citewell.http.gate import OPEN, Door
+
+router = APIRouter(tags=["page"], route_class=Door)
 
 _FILES = {"chat.html": "text/html", "chat.js": "text/javascript", "chat.css": "text/css"}
 # Nothing from elsewhere, nothing inline: an answer can show no script and load no image.
@@ -23,21 +25,22 @@ def _serve(name: str) -> Response:
     return Response(content, media_type=f"{_FILES[name]}; charset=utf-8", headers=_HEADERS)
 
 
-@router.get("/")
+@router.get("/", openapi_extra=OPEN, include_in_schema=False)
 async def root() -> RedirectResponse:
     return RedirectResponse("/chat")
 
 
-@router.get("/chat")
-async def chat() -> Response:
+@router.get("/chat", openapi_extra=OPEN, response_class=HTMLResponse)
+async def chat_page() -> Response:
+    """The page on which a reader asks."""
     return _serve("chat.html")
 
 
-@router.get("/chat.js")
+@router.get("/chat.js", openapi_extra=OPEN, include_in_schema=False)
 async def script() -> Response:
     return _serve("chat.js")
 
 
-@router.get("/chat.css")
+@router.get("/chat.css", openapi_extra=OPEN, include_in_schema=False)
 async def style() -> Response:
     return _serve("chat.css")

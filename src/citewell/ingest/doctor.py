@@ -1,5 +1,6 @@
 """Prove that the library and the index agree and that nothing is left of what was deleted; or mend it."""
 
+from citewell.errors import IndexUnavailable
 from citewell.ingest.flow import Engines, rebuild
 
 
@@ -30,7 +31,10 @@ async def _index_faults(engines: Engines) -> list[str]:
     faults = []
     if engines.shelf.published() != generation:
         faults.append(f"generation {generation} shows what the library holds, but another is published")
-    indexed = {identity: hash(text) for identity, text in engines.shelf.contents(generation)}
+    try:
+        indexed = {identity: hash(text) for identity, text in engines.shelf.contents(generation)}
+    except IndexUnavailable:
+        return [*faults, f"generation {generation} cannot be read"]
     if missing := stored.keys() - indexed.keys():
         faults.append(f"{len(missing)} chunks of the library are not in it, such as {min(missing)}")
     if ghosts := indexed.keys() - stored.keys():

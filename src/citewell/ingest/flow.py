@@ -14,7 +14,7 @@ from uuid import UUID
 from citewell.errors import UnreadableFile
 from citewell.ingest.plan import Plan, plan
 from citewell.ingest.reading import Read, Recipe, read_ahead
-from citewell.ingest.walk import walk
+from citewell.ingest.walk import SourceFile, walk
 from citewell.models import Chunk, IngestResult, Preview, Project, document_id
 from citewell.ports import Audit, Change, Embeddable, Embedder, Entry, Ledger, Library, Shelf, VectorCache
 
@@ -59,8 +59,22 @@ async def ingest(
     progress: Progress,
 ) -> IngestResult:
     """Bring the project's index up to date with the files under `paths`."""
-    began = monotonic()
     todo = await _todo(paths, project, engines, recipe, prune=prune, everything=everything)
+    return await _carry_out(todo, project=project, engines=engines, recipe=recipe, progress=progress)
+
+
+async def ingest_files(
+    files: Sequence[SourceFile], *, project: Project, engines: Engines, recipe: Recipe
+) -> IngestResult:
+    """Take in these files and leave all else as it is. Nothing is walked: a path need not say where its file lies."""
+    todo = replace(plan(files, await engines.ledger.known(project), recipe, walked=()), vanished=())
+    return await _carry_out(todo, project=project, engines=engines, recipe=recipe, progress=lambda *_: None)
+
+
+async def _carry_out(
+    todo: Plan, *, project: Project, engines: Engines, recipe: Recipe, progress: Progress
+) -> IngestResult:
+    began = monotonic()
     removed = [document_id(project, path) for path in todo.vanished]
     run = _Run(errors=list(todo.errors))
     base = await _intact_generation(engines)

@@ -9,7 +9,7 @@ from citewell.ingest.readers.markdown import read_markdown
 from citewell.ingest.readers.plain import LANGUAGES, read_code, read_text
 from citewell.models import Manuscript
 
-READER_VERSION = 2
+READER_VERSION = 3
 """Raise it when readers or chunking give other chunks for the same bytes: every file is then read anew."""
 
 LARGEST_FILE_BYTES = 50_000_000
@@ -33,8 +33,16 @@ def fingerprint(content: bytes, recipe: str) -> str:
     return hashlib.sha256(f"{READER_VERSION}:{recipe}:".encode() + content).hexdigest()
 
 
+def check_kind(path: str) -> None:
+    """Raise UnreadableFile for a file that there is no reader for, going by its name."""
+    suffix = PurePosixPath(path).suffix
+    if suffix.lower() not in SUFFIXES:
+        raise UnreadableFile(f"cannot read {suffix or 'a file without a suffix'}; readable are {', '.join(SUFFIXES)}")
+
+
 def load(path: str, content: bytes) -> Manuscript:
     """The manuscript in a document's bytes."""
+    check_kind(path)
     if not content.strip():
         raise UnreadableFile("an empty file")
     return _read(PurePosixPath(path).suffix.lower(), content, fallback_title=title_of(path))

@@ -17,9 +17,11 @@ _NUMBERED = re.compile(r"^\d+\s*[-_.]+\s*(?=[^-_.\s])")
 _DATED = re.compile(r"^\d+[-_.]\d+")  # a date or a version is a name, not a position
 
 
-def part_of(root: Path, path: str) -> str:
+def part_of(root: Path | None, path: str) -> str:
     """The folders above a page as a sidebar shows them: "Body and senses > Touch"."""
     folders = PurePosixPath(path).parent.parts
+    if root is None:  # a client's path, which is not looked for on this machine
+        return " > ".join(map(_spoken, folders))
     return " > ".join(_folder_label(root.joinpath(*folders[: depth + 1])) for depth in range(len(folders)))
 
 

@@ -39,11 +39,11 @@ def plan(files: Sequence[SourceFile], known: Mapping[str, Known], recipe: Recipe
         if before is None:
             added.append(file)
             continue
-        other = Path(moved.get(before.root, before.root), file.path)
         try:
-            if before.root and other != file.root / file.path and other.is_file():
-                raise UnreadableFile(f"{other} has the same path in this project; use another --project")
-            same = before.fingerprint == recipe.fingerprint(file, read_bytes(file.location))
+            _check_place(file, before, moved)
+            # Of an upload and a file of the same path the newer stands; with the same words, as what it came as.
+            same_kind = bool(before.root) == (file.root is not None)
+            same = same_kind and before.fingerprint == recipe.fingerprint(file, read_bytes(file.location))
         except UnreadableFile as error:
             errors.append(f"{file.path}: {error}")
             continue
@@ -52,11 +52,23 @@ def plan(files: Sequence[SourceFile], known: Mapping[str, Known], recipe: Recipe
     return Plan(tuple(added), tuple(changed), tuple(unchanged), tuple(vanished), tuple(errors))
 
 
+def _check_place(file: SourceFile, before: Known, moved: Mapping[str, str]) -> None:
+    if file.root is None or not before.root:
+        return
+    other = Path(moved.get(before.root, before.root), file.path)
+    if other != file.root / file.path and other.is_file():
+        raise UnreadableFile(f"{other} has the same path in this project; use another --project")
+
+
 def _moved(files: Sequence[SourceFile], known: Mapping[str, Known]) -> dict[str, str]:
     """Folders that are the same book in another place (a second checkout): most files of the one are in the other."""
     files_of = Counter(str(file.root) for file in files)
     known_of = Counter(one.root for one in known.values())
-    pairs = Counter((known[file.path].root, str(file.root)) for file in files if file.path in known)
+    pairs = Counter(
+        (known[file.path].root, str(file.root))
+        for file in files
+        if file.root and file.path in known and known[file.path].root
+    )
     return {
         old: new
         for (old, new), shared in pairs.items()
@@ -67,10 +79,15 @@ def _moved(files: Sequence[SourceFile], known: Mapping[str, Known]) -> dict[str,
 def _vanished(
     files: Sequence[SourceFile], known: Mapping[str, Known], walked: Sequence[Path], moved: Mapping[str, str]
 ) -> Iterator[str]:
-    """Paths that were walked past without finding their file, or whose file is gone with its folder."""
+    """Paths that were walked past without finding their file, or whose file is gone with its folder.
+
+    What was uploaded never had a file and stays.
+    """
     seen = {file.path for file in files}
     folders = [path.resolve() for path in walked]
     for path, before in sorted(known.items()):
+        if not before.root:
+            continue
         location = Path(moved.get(before.root, before.root), path)
         if path not in seen and (any(map(location.is_relative_to, folders)) or not location.is_file()):
             yield path

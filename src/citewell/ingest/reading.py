@@ -64,7 +64,7 @@ def read_document(file: SourceFile, project: Project, recipe: Recipe) -> Read:
         fingerprint=recipe.fingerprint(file, content),
         part=part_of(file.root, file.path),
         url=url,
-        root=str(file.root),
+        root=str(file.root) if file.root else "",
     )
     return Read(document, chunks, warnings)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from gitignore_parser import parse_gitignore
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.load import SUFFIXES
+from citewell.ingest.load import SUFFIXES, check_kind
 
 _LEFT_OUT = frozenset(
     {"node_modules", "build", "dist", "_build", "site", "__pycache__", "site-packages", "venv", "target"}
@@ -19,11 +19,14 @@ Ignores = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to read, and the path by which the project knows it: relative, with forward slashes."""
+    """A file to read, and the path by which the project knows it: relative, with forward slashes.
+
+    `root` is the folder that the path is relative to; none where the path came with an upload and names no file here.
+    """
 
     location: Path
     path: str
-    root: Path
+    root: Path | None
 
 
 def walk(
@@ -56,15 +59,16 @@ def walk(
 def _placed(file: SourceFile, known_roots: Collection[str]) -> SourceFile:
     location = file.location.parent.resolve() / file.location.name
     above = [root for known in known_roots if (root := Path(known)) in location.parents]
-    root = min([file.root.resolve(), *above], key=lambda one: len(one.parts))
+    root = min([(file.root or file.location.parent).resolve(), *above], key=lambda one: len(one.parts))
     return SourceFile(file.location, location.relative_to(root).as_posix(), root)
 
 
 def _files(root: Path, *, everything: bool, errors: list[str]) -> Iterator[SourceFile]:
     if root.is_file():
-        if root.suffix.lower() not in SUFFIXES:
-            kind = root.suffix or "a file without a suffix"
-            raise UnreadableFile(f"{root}: cannot read {kind}; readable are {', '.join(SUFFIXES)}")
+        try:
+            check_kind(root.name)
+        except UnreadableFile as error:
+            raise UnreadableFile(f"{root}: {error}") from error
         yield SourceFile(root, root.name, root.parent)
         return
     if not root.is_dir():

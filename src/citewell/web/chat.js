@@ -5,6 +5,13 @@ const conversation = document.querySelector("#conversation");
 const form = document.querySelector("#ask");
 const field = document.querySelector("#question");
 const button = form.querySelector("button");
+// A server that asks for a key is opened as /chat#key=cw_…; what follows the # never leaves the browser on its own.
+const given = new URLSearchParams(location.hash.slice(1)).get("key");
+if (given) {
+  sessionStorage.setItem("citewell-key", given);
+  history.replaceState(null, "", location.pathname);
+}
+const key = sessionStorage.getItem("citewell-key");
 let turns = 0;
 
 form.addEventListener("submit", (event) => {
@@ -57,9 +64,10 @@ async function ask(question) {
 async function stream(question, onContent) {
   const response = await fetch("/api/ask/stream", {
     method: "POST",
-    headers: { "Content-Type": "application/json" },
+    headers: { "Content-Type": "application/json", ...(key && { Authorization: `Bearer ${key}` }) },
     body: JSON.stringify({ question }),
   });
+  if (response.status === 401) throw new Error("This server asks for a key: open the page as /chat#key=… with yours.");
   if (!response.ok) throw new Error((await response.json()).message);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let buffer = "";
@@ -148,7 +156,7 @@ function sources(citations, turn) {
   citations.forEach((citation, position) => {
     const item = element("li");
     item.id = `source-${turn}-${position + 1}`;
-    item.append(element("strong", "", citation.chapter_title), " ", element("span", "file", citation.source_file));
+    item.append(pageLink(citation.chapter_title, citation.source_url), " ", element("span", "file", citation.source_file));
     item.append(element("q", "", citation.excerpt));
     list.append(item);
   });
@@ -160,12 +168,16 @@ function topics(nearest) {
   const list = element("ul", "sources topics");
   for (const { title, url, source_file } of nearest) {
     const item = list.appendChild(element("li"));
-    const page = /^https?:\/\//.test(url ?? "");
-    const name = item.appendChild(element(page ? "a" : "strong", "", title));
-    if (page) Object.assign(name, { href: url, target: "_blank", rel: "noopener noreferrer" });
-    item.append(" ", element("span", "file", source_file));
+    item.append(pageLink(title, url), " ", element("span", "file", source_file));
   }
   return list;
+}
+
+/** The title, as a link where there is a live page. */
+function pageLink(title, url) {
+  const page = /^https?:\/\//.test(url ?? "");
+  const name = element(page ? "a" : "strong", "", title);
+  return page ? Object.assign(name, { href: url, target: "_blank", rel: "noopener noreferrer" }) : name;
 }
 
 function element(name, className = "", text = "") {

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any
 
 import yaml
 from markdown_it import MarkdownIt
@@ -16,6 +15,9 @@ from citewell.ingest.readers.mdx import heading_id, plain_markdown, split_frontm
 from citewell.models import Block, BlockKind, Manuscript
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same in C, where libyaml is there: ten times as fast
+_ITEM_ENDS = (yaml.ScalarEvent, yaml.AliasEvent, yaml.CollectionEndEvent)
+_NULLS = frozenset({"~", "null", "Null", "NULL"})
+_DEEPEST = 50
 _EMPHASIS = re.compile(r"(\*\*|__|\*|(?<!\w)_|`+|~~)(?=\S)(.+?)(?<=\S)\1")
 
 
@@ -51,14 +53,38 @@ def plain_words(markdown: str) -> str:
 
 
 def _fields(frontmatter: str) -> dict[str, str]:
-    """The frontmatter's plain values as text."""
+    """The frontmatter's plain values, word for word.
+
+    Read as a stream of events: what is nested is passed over and nothing is built of it, since a few lines of YAML
+    can grow to gigabytes, nest until libyaml crashes or stands still, or name a day that no month has.
+    """
+    fields: dict[str, str] = {}
+    depth, name, wants_name = 0, "", True
     try:
-        fields: Any = yaml.load(frontmatter, _Loader) if frontmatter else None  # noqa: S506 (a safe one)
+        for event in yaml.parse(frontmatter, _Loader):
+            if isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth == 1 and isinstance(event, _ITEM_ENDS):
+                plain = _plain(event)
+                if wants_name:
+                    name = plain
+                elif plain:
+                    fields[name] = plain
+                wants_name = not wants_name
+            if isinstance(event, yaml.CollectionStartEvent):
+                if depth > _DEEPEST or not (depth or isinstance(event, yaml.MappingStartEvent)):
+                    return {}
+                depth += 1
     except yaml.YAMLError:
         return {}  # a page with broken frontmatter still has text worth answering from
-    if not isinstance(fields, dict):
-        return {}
-    return {str(name): " ".join(str(value).split()) for name, value in fields.items() if value is not None}
+    return fields
+
+
+def _plain(event: yaml.Event) -> str:
+    """A value's words on one line; none for what is nested, or null."""
+    if not isinstance(event, yaml.ScalarEvent) or (event.implicit[0] and event.value in _NULLS):
+        return ""
+    return " ".join(event.value.split())
 
 
 def _anchored(blocks: Sequence[Block], text: str, body: str) -> tuple[Block, ...]:

@@ -1,48 +1,46 @@
-"""The library in SQLite: documents word for word, their chunks, and embeddings already paid for.
+"""The library in a database: documents word for word, their chunks, and embeddings already paid for.
 
 A chunk's text is not stored: it is `document.text[start:end]`, so a citation cannot disagree with
 its document.
 """
 
-import hashlib
 import json
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import ColumnElement, Delete, Row, Table, delete, event, exists, func, insert, select, text, true
-from sqlalchemy.dialects.sqlite import insert as upsert
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy import (
+    ColumnElement,
+    Delete,
+    Insert,
+    Select,
+    Table,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+    text,
+    true,
+)
 
-from citewell.adapters import tables
-from citewell.errors import StoreUnavailable
-from citewell.models import Chunk, Document, Entered, Known, Project
+from citewell.adapters.sql import tables
+from citewell.adapters.sql.chunks import as_chunk, as_row, batches, text_hash, trace
+from citewell.adapters.sql.engine import Database, storable
+from citewell.models import Chunk, Document, Entered, Known, Project, Trace
 from citewell.ports import Embedding
 
 _GENERATION = "index_generation"
-_BATCH = 500  # rows per statement; SQLite takes at most 32,766 parameters
 
 
 class SqlLibrary:
-    """Keeps the promises of Library, Ledger and VectorCache in one SQLite file."""
+    """Keeps the promises of Library, Ledger, Audit and VectorCache."""
 
-    def __init__(self, database: Path, *, timeout_seconds: float = 5.0) -> None:
-        self._engine = create_async_engine(f"sqlite+aiosqlite:///{database}", connect_args={"timeout": timeout_seconds})
-        event.listen(self._engine.sync_engine, "connect", _prepare_connection)
-
-    @classmethod
-    async def open(cls, database: Path) -> "SqlLibrary":
-        with _translated(database):
-            database.parent.mkdir(parents=True, exist_ok=True)
-            library = cls(database)
-            async with library._engine.begin() as connection:
-                await connection.run_sync(tables.tables.create_all)
-        return library
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def documents(self, project: Project) -> list[Entered]:
         chunks = select(func.count()).where(tables.chunks.c.document_id == tables.documents.c.id).scalar_subquery()
@@ -50,49 +48,53 @@ class SqlLibrary:
             select(tables.documents, chunks.label("chunks"), func.length(tables.texts.c.text).label("characters"))
             .join(tables.texts, tables.texts.c.hash == tables.documents.c.text_hash)
             .where(tables.documents.c.project_id == project.id)
-            .order_by(tables.documents.c.path)
         )
-        async with self._engine.connect() as connection:
-            return [
+        async with self._database.reading() as connection:
+            rows = await connection.execute(query)
+        # Sorted here: PostgreSQL would sort by the language of its host.
+        return sorted(
+            (
                 Entered(row.id, row.path, row.title, row.part, row.url, row.chunks, row.characters, row.ingested_at)
-                for row in await connection.execute(query)
-            ]
+                for row in rows
+            ),
+            key=lambda one: one.path,
+        )
 
     async def document(self, document_id: UUID) -> Document | None:
-        query = (
-            select(tables.documents, tables.texts.c.text).join(tables.texts).where(tables.documents.c.id == document_id)
-        )
-        async with self._engine.connect() as connection:
-            row = (await connection.execute(query)).first()
+        async with self._database.reading() as connection:
+            row = (await connection.execute(_with_text(document_id))).first()
         return (
             Document(row.id, row.path, row.title, row.text, row.fingerprint, row.part, row.url, row.root)
             if row
             else None
         )
 
+    async def project_of(self, document_id: UUID) -> UUID | None:
+        query = select(tables.documents.c.project_id).where(tables.documents.c.id == document_id)
+        async with self._database.reading() as connection:
+            return await connection.scalar(query)
+
     async def chunks(self, document_id: UUID | None = None) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
-        every = select(tables.documents.c.id).order_by(tables.documents.c.project_id, tables.documents.c.path)
-        async with self._engine.connect() as connection:
-            wanted = [document_id] if document_id else (await connection.execute(every)).scalars().all()
-            for one in wanted:
-                rows = await connection.execute(
-                    select(
-                        tables.chunks,
-                        tables.documents.c.path,
-                        tables.documents.c.title,
-                        tables.documents.c.project_id,
-                        tables.texts.c.text,
+        # Each document in a look of its own: whoever embeds between two of them must not hold a transaction open.
+        for one in [document_id] if document_id else await self._every_document():
+            async with self._database.reading() as connection:
+                document = (await connection.execute(_with_text(one))).first()
+                query = select(tables.chunks).where(tables.chunks.c.document_id == one)
+                rows = (await connection.execute(query.order_by(tables.chunks.c.chunk_index))).all()
+            if document is not None:
+                yield [
+                    (
+                        document.project_id,
+                        as_chunk(
+                            row, path=document.path, title=document.title, text=document.text[row.start : row.end]
+                        ),
                     )
-                    .join(tables.documents, tables.documents.c.id == tables.chunks.c.document_id)
-                    .join(tables.texts, tables.texts.c.hash == tables.documents.c.text_hash)
-                    .where(tables.documents.c.id == one)
-                    .order_by(tables.chunks.c.chunk_index)
-                )
-                yield [(row.project_id, _chunk(row)) for row in rows]
+                    for row in rows
+                ]
 
     async def known(self, project: Project) -> Mapping[str, Known]:
         query = select(tables.documents).where(tables.documents.c.project_id == project.id)
-        async with self._engine.connect() as connection:
+        async with self._database.reading() as connection:
             return {row.path: Known(row.fingerprint, row.root) for row in await connection.execute(query)}
 
     async def stage(self, project: Project, entered: Sequence[tuple[Document, Sequence[Chunk]]]) -> None:
@@ -101,25 +103,25 @@ class SqlLibrary:
         documents: list[dict[str, object]] = []
         chunks: list[dict[str, object]] = []
         for document, parts in entered:
-            text_hash = hashlib.sha256(document.text.encode("utf-8", "surrogatepass")).hexdigest()
-            texts.append({"hash": text_hash, "text": document.text})
+            words = text_hash(document.text)
+            texts.append({"hash": words, "text": document.text})
             documents.append(
                 {
                     "id": document.id,
                     "project_id": project.id,
                     "path": document.path,
-                    "root": document.root,
-                    "title": document.title,
-                    "part": document.part,
-                    "url": document.url,
-                    "text_hash": text_hash,
+                    "root": storable(document.root),
+                    "title": storable(document.title),
+                    "part": storable(document.part),
+                    "url": document.url and storable(document.url),
+                    "text_hash": words,
                     "fingerprint": document.fingerprint,
                     "ingested_at": now,
                 }
             )
-            chunks.extend(_row(chunk) for chunk in parts)
-        async with self._engine.begin() as connection:
-            named = upsert(tables.projects).values(id=project.id, name=project.name, created_at=now)
+            chunks.extend(as_row(chunk) for chunk in parts)
+        async with self._database.writing() as connection:
+            named = self._database.insert(tables.projects).values(id=project.id, name=project.name, created_at=now)
             await connection.execute(named.on_conflict_do_nothing())
             for table, rows in (
                 (tables.texts, texts),
@@ -127,61 +129,88 @@ class SqlLibrary:
                 (tables.staged_chunks, chunks),
             ):
                 if rows:
-                    await connection.execute(upsert(table).on_conflict_do_nothing(), rows)
+                    await connection.execute(self._database.insert(table).on_conflict_do_nothing(), rows)
 
     async def enter(self, *, remove: Collection[UUID], generation: int) -> None:
-        async with self._engine.begin() as connection:
+        async with self._database.writing() as connection:
             replaced = select(tables.staged_documents.c.id)
-            for gone in (replaced, *_batches(list(remove))):
+            leaving: list[Select[tuple[UUID]] | Sequence[UUID]] = [replaced, *batches(remove)]
+            for gone in leaving:
+                await connection.execute(self._bury(gone))
                 await connection.execute(delete(tables.chunks).where(tables.chunks.c.document_id.in_(gone)))
                 await connection.execute(delete(tables.documents).where(tables.documents.c.id.in_(gone)))
+            back = select(tables.staged_chunks.c.id)
+            await connection.execute(delete(tables.past_chunks).where(tables.past_chunks.c.id.in_(back)))
             for table, staged in ((tables.documents, tables.staged_documents), (tables.chunks, tables.staged_chunks)):
                 await connection.execute(insert(table).from_select(list(table.c.keys()), select(staged)))
                 await connection.execute(delete(staged))
             for unused in _unused():
                 await connection.execute(unused)
-            fact = upsert(tables.facts).values(name=_GENERATION, value=str(generation))
+            fact = self._database.insert(tables.facts).values(name=_GENERATION, value=str(generation))
             await connection.execute(
                 fact.on_conflict_do_update(index_elements=["name"], set_={"value": str(generation)})
             )
 
+    def _bury(self, documents: Select[tuple[UUID]] | Sequence[UUID]) -> Insert:
+        """Remember the chunks of documents that go, by their ids and hashes."""
+        chunks, past = tables.chunks, tables.past_chunks
+        gone = (
+            select(
+                chunks.c.id,
+                tables.documents.c.project_id,
+                chunks.c.document_id,
+                chunks.c.chunk_index,
+                chunks.c.text_hash,
+                literal(datetime.now(UTC), past.c.gone_at.type),
+            )
+            .join(tables.documents, tables.documents.c.id == chunks.c.document_id)
+            .where(chunks.c.document_id.in_(documents))
+        )
+        return self._database.insert(past).from_select(past.c.keys(), gone).on_conflict_do_nothing()
+
     async def discard(self) -> None:
-        async with self._engine.begin() as connection:
+        async with self._database.writing() as connection:
             await connection.execute(delete(tables.staged_chunks))
             await connection.execute(delete(tables.staged_documents))
 
     async def audit(self) -> list[str]:
-        async with self._engine.connect() as connection:
+        async with self._database.reading() as connection:
             found = [
                 (await connection.scalar(select(func.count()).select_from(table).where(where)), says)
                 for table, where, says in _faults()
             ]
-            sick = (await connection.execute(text("PRAGMA quick_check"))).scalars().all()
+            look = select(literal("ok")) if self._database.dialect == "postgresql" else text("PRAGMA quick_check")
+            sick = (await connection.execute(look)).scalars().all()
         return [says.format(count) for count, says in found if count] + [
             f"the database is damaged: {one}" for one in sick if one != "ok"
         ]
 
     async def repair(self) -> None:
-        async with self._engine.begin() as connection:
+        async with self._database.writing() as connection:
             for table, where, _ in _faults():
                 await connection.execute(delete(table).where(where))
 
     async def vacuum(self) -> None:
-        """Leave no byte of what was deleted in the database file or its log."""
-        async with self._engine.connect() as connection:
-            automatic = await connection.execution_options(isolation_level="AUTOCOMMIT")
+        """Leave no byte of what was deleted in the database file or its log; PostgreSQL sees to its own."""
+        if self._database.dialect == "postgresql":
+            return
+        async with self._database.outside_transactions() as connection:
             for statement in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
-                await automatic.execute(text(statement))
+                await connection.execute(text(statement))
 
     async def generation(self) -> int | None:
-        async with self._engine.connect() as connection:
+        async with self._database.reading() as connection:
             value = await connection.scalar(select(tables.facts.c.value).where(tables.facts.c.name == _GENERATION))
         return None if value is None else int(value)
 
+    async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:
+        async with self._database.reading() as connection:
+            return await trace(connection, project, ids)
+
     async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]:
         known: dict[str, Embedding] = {}
-        async with self._engine.connect() as connection:
-            for part in _batches(keys):
+        async with self._database.reading() as connection:
+            for part in batches(keys):
                 query = select(tables.embeddings).where(
                     tables.embeddings.c.model == model, tables.embeddings.c.text_hash.in_(part)
                 )
@@ -202,11 +231,22 @@ class SqlLibrary:
             for key, one in embeddings.items()
         ]
         if rows:
-            async with self._engine.begin() as connection:
-                await connection.execute(upsert(tables.embeddings).on_conflict_do_nothing(), rows)
+            async with self._database.writing() as connection:
+                await connection.execute(self._database.insert(tables.embeddings).on_conflict_do_nothing(), rows)
 
-    async def close(self) -> None:
-        await self._engine.dispose()
+    async def _every_document(self) -> list[UUID]:
+        """By project and path, so that an index is built in the same order on every engine."""
+        documents = tables.documents
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(select(documents.c.id, documents.c.project_id, documents.c.path))).all()
+        return [row.id for row in sorted(rows, key=lambda row: (row.project_id, row.path))]
+
+
+def _with_text(document_id: UUID) -> Select[Any]:
+    query = select(tables.documents, tables.texts.c.text)
+    return query.join(tables.texts, tables.texts.c.hash == tables.documents.c.text_hash).where(
+        tables.documents.c.id == document_id
+    )
 
 
 def _unused() -> list[Delete]:
@@ -230,64 +270,7 @@ def _faults() -> list[tuple[Table, ColumnElement[bool], str]]:
         (tables.staged_documents, true(), "{} documents staged by an ingest that did not finish"),
         (chunks, ~here, "{} chunks of documents that are gone"),
         (documents, ~exists().where(tables.texts.c.hash == documents.c.text_hash), "{} documents without their text"),
+        (tables.past_chunks, exists().where(chunks.c.id == tables.past_chunks.c.id), "{} chunks both here and gone"),
         (tables.texts, _UNUSED_TEXT, "{} texts that no document has"),
         (tables.embeddings, _UNUSED_EMBEDDING, "{} embeddings that no chunk uses"),
     ]
-
-
-def _prepare_connection(connection: Any, _: object) -> None:
-    cursor = connection.cursor()
-    for pragma in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-
-
-@contextmanager
-def _translated(database: Path) -> Iterator[None]:
-    try:
-        yield
-    except (DBAPIError, OSError) as error:
-        reason = error.orig if isinstance(error, DBAPIError) else error.strerror
-        raise StoreUnavailable(f"the database {database} cannot be opened: {reason}") from error
-
-
-def _row(chunk: Chunk) -> dict[str, object]:
-    return {
-        "id": chunk.id,
-        "document_id": chunk.document_id,
-        "chunk_index": chunk.index,
-        "content_hash": chunk.content_hash,
-        "embedding_key": chunk.embedding_key,
-        "section": chunk.section,
-        "headings": json.dumps(chunk.headings, ensure_ascii=False),
-        "start": chunk.start,
-        "end": chunk.end,
-        "first_line": chunk.first_line,
-        "last_line": chunk.last_line,
-        "page": chunk.page,
-        "url": chunk.url,
-    }
-
-
-def _chunk(row: Row[Any]) -> Chunk:
-    return Chunk(
-        id=row.id,
-        document_id=row.document_id,
-        content_hash=row.content_hash,
-        index=row.chunk_index,
-        source=row.path,
-        chapter=row.title,
-        section=row.section,
-        headings=tuple(json.loads(row.headings)),
-        text=row.text[row.start : row.end],
-        start=row.start,
-        end=row.end,
-        first_line=row.first_line,
-        last_line=row.last_line,
-        page=row.page,
-        url=row.url,
-    )
-
-
-def _batches(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    return (keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH))

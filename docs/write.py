@@ -1,0 +1,210 @@
+"""Write what is generated: docs/settings.md, docs/openapi.json and the examples that `/docs` shows.
+
+`make docs` runs this. The examples are made by asking the example book through the doors themselves. One that says
+the same as before is left as it was, moments and milliseconds included, so that a diff shows what really changed.
+`--keep-examples` asks nothing: for a change of the doors' descriptions alone.
+"""
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from citewell import keys, wiring
+from citewell.http.app import create_app
+from citewell.http.examples import Example, Examples, Sent, examples
+from citewell.http.openapi import operations
+from citewell.ingest.flow import ingest
+from citewell.models import DEFAULT_PROJECT, Key, Project, document_id
+from citewell.settings import Settings, as_markdown
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "src" / "citewell" / "http" / "examples.json"
+BOOK = ROOT / "examples" / "robotics-book"
+
+SESSION = "9f3b1c52-6d0e-4d7a-8a55-2f1c0b7e4a90"
+QUESTION = "Why do gyroscopes drift?"
+PUMPS = "# Pumps\n\nA pump moves water uphill.\n\n## Priming\n\nFill the casing with water before the first start.\n"
+DEFAULT = Project.named(DEFAULT_PROJECT)
+HANDBOOK = Project.named("handbook")
+PUMPS_ID = str(document_id(HANDBOOK, "pumps.md"))
+_PASSING = {"timestamp", "createdAt", "updatedAt", "query_time_ms", "latency_ms", "totalDuration", "request_id"}
+
+
+class Asking:
+    """Asks the doors by the ids of their operations and keeps what they say."""
+
+    def __init__(self, client: httpx2.AsyncClient, document: dict[str, Any]) -> None:
+        self._client = client
+        self._doors = {one["operationId"]: (method, path) for method, path, one in operations(document)}
+        self.kept = Examples()
+
+    async def door(self, name: str, sent: Sent | None = None) -> Any:
+        sent = sent or Sent()
+        response = await self._send(name, sent)
+        response.raise_for_status()
+        answered = _said(response)
+        self.kept.doors[name] = Example(sent=sent, status=response.status_code, answered=answered)
+        return answered
+
+    async def error(self, name: str, sent: Sent | None = None) -> None:
+        response = await self._send(name, sent or Sent())
+        if response.is_success:
+            return
+        problem = response.json()
+        self.kept.errors.setdefault(str(response.status_code), {})[problem["error_code"]] = problem
+
+    async def _send(self, name: str, sent: Sent) -> httpx2.Response:
+        method, path = self._doors[name]
+        files = [("file", (file, text.encode())) for file, text in (sent.file or {}).items()]
+        return await self._client.request(
+            method, sent.address(path), json=sent.body, files=files or None, headers=sent.headers
+        )
+
+
+def _said(response: httpx2.Response) -> Any:
+    kind = response.headers.get("content-type", "").partition(";")[0]
+    if kind == "application/json":
+        return response.json()
+    if kind == "text/plain":  # a few of the numbers show what they look like
+        lines = response.text.splitlines(keepends=True)
+        return "".join(line for line in lines if line.startswith("citewell_") and "_total{" in line)
+    return response.text if kind == "text/event-stream" else None
+
+
+@asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[Asking]:
+    app = create_app(settings)
+    transport = httpx2.ASGITransport(app=app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client,
+    ):
+        yield Asking(client, app.openapi())
+
+
+async def ask_everything(home: Path) -> Examples:
+    settings = Settings.model_validate({"home": home, "database_url": None})
+    async with serving(settings) as asking:
+        await asking.error("ask", Sent(body={"question": QUESTION}))  # nothing is there yet
+        nothing_yet = asking.kept
+    async with wiring.writing(settings, wait=False, on_wait=lambda: None) as engines:
+        recipe = wiring.recipe(settings, base_url="https://book.example.org")
+        await ingest([BOOK], project=DEFAULT, engines=engines, recipe=recipe, prune=False, progress=lambda *_: None)
+    async with serving(settings) as asking:
+        await _ask_the_book(asking)
+        await _keep_a_handbook(asking)
+        await _operate(asking)
+        await _go_wrong(asking, settings)
+    asking.kept.errors.setdefault("503", {}).update(nothing_yet.errors["503"])
+    return asking.kept
+
+
+async def _ask_the_book(asking: Asking) -> None:
+    await asking.door("ask", Sent(body={"question": QUESTION, "top_k": 5}))
+    await asking.door("ask_stream", Sent(body={"question": QUESTION}))
+    marked = "Integrating a bias makes the result drift."
+    await asking.door("query", Sent(body={"query": "What helps against this?", "selected_text": marked}))
+    once = {"Idempotency-Key": "question-1"}
+    await asking.door("chat", Sent(headers=once, body={"query": QUESTION, "session_id": SESSION}))
+    await asking.door("chat_stream", Sent(body={"query": "Tell me more", "session_id": SESSION}))
+    await asking.door("history", Sent(path={"session_id": SESSION}, query={"limit": 1}))
+    await asking.door("forget", Sent(path={"session_id": SESSION}))
+    told = {"projectId": str(DEFAULT.id), "message": QUESTION}
+    answer = await asking.door("v1_chat", Sent(body=told))
+    await asking.door("v1_chat_stream", Sent(body=told))
+    await asking.door("search", Sent(body={"query": "gyroscope drift", "top_k": 1}))
+    cited = answer["sources"][0]["id"]
+    await asking.door("verify", Sent(body={"ids": [cited, "0" * 64]}))
+
+
+async def _keep_a_handbook(asking: Asking) -> None:
+    project = {"project_id": str(HANDBOOK.id)}
+    await asking.door("create_project", Sent(body={"name": HANDBOOK.name}))
+    await asking.door("upload_document", Sent(path=dict(project), file={"pumps.md": PUMPS}))
+    for _ in range(300):
+        listed = await asking.door("list_documents", Sent(path=dict(project)))
+        if listed["documents"][0]["status"] == "COMPLETED":
+            break
+        await asyncio.sleep(0.2)
+    await asking.door("get_document", Sent(path={"document_id": PUMPS_ID}, query={"text": True}))
+    await asking.door("get_chunk", Sent(path={"document_id": PUMPS_ID, "index": 0}))
+    await asking.door("list_projects")
+    await asking.door("get_project", Sent(path=dict(project)))
+    await asking.door("delete_document", Sent(path={**project, "document_id": PUMPS_ID}))
+    await asking.door("delete_project", Sent(path=dict(project)))
+
+
+async def _operate(asking: Asking) -> None:
+    await asking.door("chat_page")
+    for name in ("health", "ready", "metrics"):
+        await asking.door(name)
+
+
+async def _go_wrong(asking: Asking, settings: Settings) -> None:
+    await asking.error("ask", Sent(body={"question": "   "}))
+    await asking.error("ask", Sent(body={"question": "why? " * 250}))
+    await asking.error("ask", Sent(body={"question": QUESTION, "top_k": 50}))
+    await asking.error("query", Sent(body={"query": QUESTION, "selected_text": "drift " * 201}))
+    await asking.error("chat", Sent(body={"query": QUESTION, "session_id": "mine"}))
+    await asking.error("get_document", Sent(path={"document_id": PUMPS_ID}))
+    await asking.error("ask", Sent(body={"question": "x" * 2_000_000}))
+    await asking.error("upload_document", Sent(path={"project_id": str(DEFAULT.id)}, file={"pumps.exe": "MZ"}))
+    minted = keys.mint()
+    async with wiring.keeping(settings) as keeping:
+        key = Key(minted.id, "a slow one", "ask", datetime.now(UTC), per_minute=1)
+        await keeping.keys.add(key, digest=minted.digest)
+    await asyncio.sleep(1.1)  # for as long, a server remembers that it was open
+    await asking.error("ask", Sent(body={"question": QUESTION}))
+    for _ in range(2):  # the first is allowed
+        await asking.error("history", Sent(path={"session_id": SESSION}, headers={"X-API-Key": minted.text}))
+
+
+def lasting(value: Any) -> Any:
+    """Without what is different every time."""
+    if isinstance(value, dict):
+        return {name: lasting(part) for name, part in value.items() if name not in _PASSING}
+    if isinstance(value, list):
+        return [lasting(part) for part in value]
+    if isinstance(value, str) and value.startswith("data: "):
+        return [lasting(json.loads(line[6:])) for line in value.splitlines() if line.startswith("data: ")]
+    return value
+
+
+def settled(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    return {name: old[name] if lasting(old.get(name)) == lasting(value) else value for name, value in new.items()}
+
+
+def write_examples() -> None:
+    before = examples().model_dump(mode="json", exclude_defaults=True)
+    with tempfile.TemporaryDirectory() as home:
+        asked = asyncio.run(ask_everything(Path(home))).model_dump(mode="json", exclude_defaults=True)
+    doors = settled(asked["doors"], before.get("doors", {}))
+    doors["metrics"] = before.get("doors", {}).get("metrics", doors["metrics"])  # numbers of the moment
+    errors = {
+        status: settled(told, before.get("errors", {}).get(status, {})) for status, told in asked["errors"].items()
+    }
+    _write(KEPT, {"doors": doors, "errors": dict(sorted(errors.items()))})
+    examples.cache_clear()
+
+
+def _write(path: Path, value: object) -> None:
+    path.write_text(f"{json.dumps(value, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
+
+
+def main() -> None:
+    (ROOT / "docs" / "settings.md").write_text(as_markdown(), encoding="utf-8")
+    if "--keep-examples" not in sys.argv:
+        write_examples()
+    _write(ROOT / "docs" / "openapi.json", create_app(Settings.model_validate({"database_url": None})).openapi())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""One database for everything that must last: the library, conversations, keys and uploads; SQLite or PostgreSQL."""
+
+from citewell.adapters.sql.engine import Database, check_place, is_made
+from citewell.adapters.sql.keys import SqlKeys
+from citewell.adapters.sql.library import SqlLibrary
+from citewell.adapters.sql.projects import SqlProjects
+from citewell.adapters.sql.sessions import SqlSessions
+from citewell.adapters.sql.uploads import SqlUploads
+
+__all__ = [
+    "Database",
+    "SqlKeys",
+    "SqlLibrary",
+    "SqlProjects",
+    "SqlSessions",
+    "SqlUploads",
+    "check_place",
+    "is_made",
+]

@@ -1,0 +1,57 @@
+"""Projects in the database. The default one is made by whoever first looks for it."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, delete, select, update
+
+from citewell.adapters.sql.engine import Database, storable
+from citewell.adapters.sql.tables import keys, past_chunks, projects, sessions, uploads
+from citewell.models import DEFAULT_PROJECT, Project
+
+_DEFAULT = Project.named(DEFAULT_PROJECT)
+
+
+class SqlProjects:
+    """Keeps the promises of Projects."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def projects(self) -> list[tuple[Project, datetime]]:
+        every = select(projects).order_by(projects.c.name)
+        found = await self._found(every)
+        if any(one == _DEFAULT for one, _ in found):
+            return found
+        await self.create(_DEFAULT)
+        return await self._found(every)
+
+    async def project(self, identity: UUID) -> tuple[Project, datetime] | None:
+        this = select(projects).where(projects.c.id == identity)
+        found = await self._found(this)
+        if not found and identity == _DEFAULT.id:
+            await self.create(_DEFAULT)
+            found = await self._found(this)
+        return next(iter(found), None)
+
+    async def create(self, project: Project) -> bool:
+        new = self._database.insert(projects).values(
+            id=project.id, name=storable(project.name), created_at=datetime.now(UTC)
+        )
+        async with self._database.writing() as connection:
+            done = await connection.execute(new.on_conflict_do_nothing())
+        return done.rowcount == 1
+
+    async def drop(self, identity: UUID) -> None:
+        # A project of the same name would have the same id: a key to the old one must not open it.
+        shut = update(keys).where(keys.c.project_id == identity, keys.c.revoked_at.is_(None))
+        async with self._database.writing() as connection:
+            await connection.execute(shut.values(revoked_at=datetime.now(UTC)))
+            for table in (sessions, uploads, past_chunks):
+                await connection.execute(delete(table).where(table.c.project_id == identity))
+            await connection.execute(delete(projects).where(projects.c.id == identity))
+
+    async def _found(self, query: Select[Any]) -> list[tuple[Project, datetime]]:
+        async with self._database.reading() as connection:
+            return [(Project(row.id, row.name), row.created_at) for row in await connection.execute(query)]

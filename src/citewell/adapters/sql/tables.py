@@ -1,0 +1,169 @@
+"""The tables: what lies in `citewell.db`, or in PostgreSQL. Sessions and conversations are those clients may know."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    Uuid,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+tables = MetaData()
+
+
+class Utc(TypeDecorator[datetime]):
+    """A moment; SQLite forgets its zone, so all are kept in UTC and come back with it."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+_Json = JSON().with_variant(JSONB(), "postgresql")
+
+projects = Table(
+    "projects",
+    tables,
+    Column("id", Uuid, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("created_at", Utc, nullable=False),
+)
+texts = Table("texts", tables, Column("hash", String(64), primary_key=True), Column("text", String, nullable=False))
+
+
+def _document_columns() -> list[Any]:
+    return [
+        Column("id", Uuid, primary_key=True),
+        Column("project_id", Uuid, nullable=False),
+        Column("path", String, nullable=False),
+        Column("root", String, nullable=False),
+        Column("title", String, nullable=False),
+        Column("part", String, nullable=False),
+        Column("url", String),
+        Column("text_hash", ForeignKey("texts.hash"), nullable=False, index=True),
+        Column("fingerprint", String(64), nullable=False),
+        Column("ingested_at", Utc, nullable=False),
+        UniqueConstraint("project_id", "path"),
+    ]
+
+
+def _chunk_columns() -> list[Any]:
+    return [
+        Column("id", String(64), primary_key=True),
+        Column("document_id", Uuid, nullable=False),
+        Column("chunk_index", Integer, nullable=False),
+        Column("content_hash", String(64), nullable=False),
+        Column("text_hash", String(64), nullable=False, index=True),
+        Column("embedding_key", String(64), nullable=False, index=True),
+        Column("section", String, nullable=False),
+        Column("headings", String, nullable=False),
+        Column("start", Integer, nullable=False),
+        Column("end", Integer, nullable=False),
+        Column("first_line", Integer, nullable=False),
+        Column("last_line", Integer, nullable=False),
+        Column("page", Integer),
+        Column("url", String),
+        UniqueConstraint("document_id", "chunk_index"),
+    ]
+
+
+documents = Table("documents", tables, *_document_columns())
+chunks = Table("chunks", tables, *_chunk_columns())
+# What an ingest has read but not entered yet. Texts are shared: entering moves small rows only.
+staged_documents = Table("staged_documents", tables, *_document_columns())
+staged_chunks = Table("staged_chunks", tables, *_chunk_columns())
+embeddings = Table(
+    "embeddings",
+    tables,
+    Column("text_hash", String(64), primary_key=True),
+    Column("model", String, primary_key=True),
+    Column("spans", String, nullable=False),
+    Column("vectors", LargeBinary, nullable=False),
+)
+facts = Table("facts", tables, Column("name", String, primary_key=True), Column("value", String, nullable=False))
+
+# Chunks that were there once: ids and hashes, not a word. An old citation is told from one that never was.
+past_chunks = Table(
+    "past_chunks",
+    tables,
+    Column("id", String(64), primary_key=True),
+    Column("project_id", Uuid, nullable=False, index=True),
+    Column("document_id", Uuid, nullable=False),
+    Column("chunk_index", Integer, nullable=False),
+    Column("text_hash", String(64), nullable=False),
+    Column("gone_at", Utc, nullable=False),
+)
+sessions = Table(
+    "sessions",
+    tables,
+    Column("session_id", Uuid, primary_key=True),
+    Column("created_at", Utc, nullable=False, server_default=func.now()),
+    Column("last_active", Utc, nullable=False, server_default=func.now()),
+    Column("project_id", Uuid, nullable=False),
+    Column("owner", String, nullable=False, server_default=text("''")),
+)
+conversations = Table(
+    "conversations",
+    tables,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("session_id", ForeignKey("sessions.session_id", ondelete="CASCADE"), nullable=False),
+    Column("timestamp", Utc, nullable=False, server_default=func.now()),
+    Column("query", Text, nullable=False),
+    Column("response", Text, nullable=False),
+    Column("sources", _Json, nullable=False, server_default="[]"),
+    Column("metadata", _Json, nullable=False, server_default="{}"),
+    Column("created_at", Utc, nullable=False, server_default=func.now()),
+    Column("complete", Boolean, nullable=False),
+    Column("once", String(64), unique=True),  # a hash of the owner and their Idempotency-Key
+)
+Index("idx_conversations_session", conversations.c.session_id)
+Index("idx_conversations_timestamp", conversations.c.timestamp.desc())
+keys = Table(
+    "keys",
+    tables,
+    Column("id", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("scope", String, nullable=False),
+    Column("project_id", Uuid),
+    Column("per_minute", Integer),
+    Column("created_at", Utc, nullable=False),
+    Column("revoked_at", Utc),
+)
+uploads = Table(
+    "uploads",
+    tables,
+    Column("id", Uuid, primary_key=True),
+    Column("project_id", Uuid, nullable=False),
+    Column("path", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("status", String, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("content", LargeBinary),
+    Column("error", String),
+    Column("attempts", Integer, nullable=False),
+    Column("created_at", Utc, nullable=False),
+    UniqueConstraint("project_id", "path"),
+)

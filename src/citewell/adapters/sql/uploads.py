@@ -1,0 +1,115 @@
+"""Uploads in the database: one row for each path of a project, with its bytes until they are read."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, Select, delete, select, update
+
+from citewell.adapters.sql.engine import Database, storable
+from citewell.adapters.sql.tables import projects, uploads
+from citewell.models import Project, Upload
+
+_IN_LINE = (uploads.c.created_at, uploads.c.id)
+_SHOWN = [column for column in uploads.c if column.name != "content"]
+
+
+class SqlUploads:
+    """Keeps the promises of Uploads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, upload: Upload, *, content: bytes) -> None:
+        project = self._database.insert(projects).values(
+            id=upload.project.id, name=storable(upload.project.name), created_at=datetime.now(UTC)
+        )
+        wish: dict[str, object] = {
+            "id": upload.id,
+            "kind": upload.kind,
+            "status": upload.status,
+            "size": upload.size,
+            "content": content,
+            "error": upload.error,
+            "attempts": upload.attempts,
+            "created_at": upload.created_at,
+        }
+        # What is being worked on gives way as well: when its worker is done, the new wish stands in line.
+        new = (
+            self._database.insert(uploads)
+            .values(**wish, project_id=upload.project.id, path=storable(upload.path))
+            .on_conflict_do_update(index_elements=["project_id", "path"], set_=wish)
+        )
+        async with self._database.writing() as connection:
+            await connection.execute(project.on_conflict_do_nothing())
+            await connection.execute(new)
+
+    async def take(self) -> tuple[Upload, bytes] | None:
+        # SQLite has no row locks and needs none: there, one connection writes at a time.
+        first = (
+            select(uploads.c.id)
+            .where(uploads.c.status == "PENDING")
+            .order_by(*_IN_LINE)
+            .limit(1)
+            .with_for_update(skip_locked=True)
+        )
+        claim = (
+            update(uploads)
+            .where(uploads.c.id == first.scalar_subquery())
+            .values(status="PROCESSING", attempts=uploads.c.attempts + 1)
+            .returning(uploads)
+        )
+        async with self._database.writing() as connection:
+            row = (await connection.execute(claim)).first()
+            if row is None:
+                return None
+            name = await connection.scalar(select(projects.c.name).where(projects.c.id == row.project_id))
+        return _upload(row, name or ""), row.content
+
+    async def resume(self) -> None:
+        left = update(uploads).where(uploads.c.status == "PROCESSING")
+        async with self._database.writing() as connection:
+            await connection.execute(left.values(status="PENDING"))
+
+    async def release(self, identity: UUID) -> None:
+        taken = update(uploads).where(uploads.c.id == identity, uploads.c.status == "PROCESSING")
+        async with self._database.writing() as connection:
+            await connection.execute(taken.values(status="PENDING", attempts=uploads.c.attempts - 1))
+
+    async def finish(self, identity: UUID, *, error: str | None = None) -> None:
+        this = uploads.c.id == identity
+        failed = update(uploads).where(this).values(status="FAILED", error=storable(error or ""), content=None)
+        async with self._database.writing() as connection:
+            await connection.execute(delete(uploads).where(this) if error is None else failed)
+
+    async def uploads(self, project: UUID | None = None) -> list[Upload]:
+        query: Select[Any] = (
+            select(*_SHOWN, projects.c.name.label("project_name"))
+            .join(projects, projects.c.id == uploads.c.project_id)
+            .order_by(*_IN_LINE)
+        )
+        if project is not None:
+            query = query.where(uploads.c.project_id == project)
+        async with self._database.reading() as connection:
+            return [_upload(row, row.project_name) for row in await connection.execute(query)]
+
+    async def withdraw(self, project: UUID, path: str) -> bool:
+        idle = delete(uploads).where(
+            uploads.c.project_id == project, uploads.c.path == storable(path), uploads.c.status != "PROCESSING"
+        )
+        async with self._database.writing() as connection:
+            return (await connection.execute(idle)).rowcount == 1
+
+
+def _upload(row: Row[Any], project: str) -> Upload:
+    return Upload(
+        id=row.id,
+        project=Project(row.project_id, project),
+        path=row.path,
+        kind=row.kind,
+        status=row.status,
+        size=row.size,
+        created_at=row.created_at,
+        error=row.error,
+        attempts=row.attempts,
+    )

@@ -1,0 +1,277 @@
+"""`POST /chat`, `/chat/stream` and `/history/{session_id}`: a conversation that lasts.
+
+Every exchange is kept, also when its reader leaves half-way; then what was said so far, marked incomplete.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Annotated
+from uuid import UUID, uuid4
+
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from citewell.answer import flow
+from citewell.answer.citations import Numbered
+from citewell.answer.receipts import receipt, status
+from citewell.answer.understand import REMEMBERED
+from citewell.errors import BadRequest, CitewellError
+from citewell.http.errors import DOCUMENTED
+from citewell.http.gate import ASK, Door, caller_of, project_of
+from citewell.http.search import where
+from citewell.http.sse import EventStream, events_of, stream_response
+from citewell.logs import request_id
+from citewell.models import Answer, Exchange, Mode, Owner, Passage, Project, Reached, Recorded, Trace
+from citewell.ports import Sessions
+from citewell.wire.chat import (
+    ChatEvent,
+    ChatRequest,
+    ChatResponse,
+    HistoryEntry,
+    HistoryResponse,
+    ResponseMetadata,
+    SelectedTextCitation,
+    SourceCitation,
+)
+from citewell.wire.errors import ErrorResponse
+from citewell.wire.text import Uuid4
+
+_log = logging.getLogger("citewell.http")
+
+router = APIRouter(tags=["chat"], route_class=Door, responses=DOCUMENTED)
+
+_SNIPPET = 200
+
+Once = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        description="Your word for this very request: sent again, it gives what was kept, and nothing is doubled.",
+    ),
+]
+
+
+@router.post("/chat", openapi_extra=ASK)
+async def chat(body: ChatRequest, request: Request, once: Once = None) -> ChatResponse:
+    """Answer in a session: the last five exchanges are understood as context."""
+    async with aclosing(_events(await _begun(body, request, once), request)) as events:
+        async for event in events:
+            if event.response:
+                return event.response
+    raise RuntimeError("an answer stream ends with a response")
+
+
+@router.post(
+    "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(ChatEvent)
+)
+async def chat_stream(body: ChatRequest, request: Request, once: Once = None) -> EventStream:
+    """The same as server-sent events: stages, pieces of text, then the whole response."""
+    return stream_response(request, _events(await _begun(body, request, once), request), failed=_failed)
+
+
+@router.get("/history/{session_id}", openapi_extra=ASK)
+async def history(
+    session_id: Uuid4,
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+) -> HistoryResponse:
+    """What was said in a session, oldest first; each citation says whether it still holds."""
+    project = await project_of(request)
+    sessions, library = request.app.state.keeping.sessions, request.app.state.reading.library
+    owner = caller_of(request).owner(project)
+    told, total = await sessions.history(session_id, owner, limit=limit, offset=offset)
+    ids = {str(source["chunk_id"]) for one in told for source in one.sources if source.get("chunk_id")}
+    traces: dict[str, Trace] = await library.trace(project.id, sorted(ids)) if ids else {}
+    entries = [
+        HistoryEntry(
+            timestamp=one.timestamp,
+            query=one.query,
+            response=one.response,
+            sources=[_as_kept(source, traces) for source in one.sources],
+            complete=one.complete,
+        )
+        for one in told
+    ]
+    return HistoryResponse(session_id=session_id, entries=entries, total_entries=total)
+
+
+@router.delete("/history/{session_id}", openapi_extra=ASK, status_code=204)
+async def forget(session_id: Uuid4, request: Request) -> Response:
+    """Forget a session and all that was said in it."""
+    project = await project_of(request)
+    await request.app.state.keeping.sessions.forget(session_id, caller_of(request).owner(project))
+    return Response(status_code=204)
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """One question on its way through."""
+
+    body: ChatRequest
+    project: Project
+    owner: Owner
+    session: UUID
+    once: str | None
+    kept: Recorded | None
+    """What an earlier try of the same request left."""
+    told: list[Exchange]
+    """What was said in the session before."""
+    began: float = field(default_factory=perf_counter)
+    said: list[str] = field(default_factory=list)
+    keeping: "asyncio.Task[Recorded] | None" = None
+
+    async def keep(self, sessions: Sessions, response: ChatResponse | None) -> Recorded:
+        """Keep the exchange, once: whatever cancels the question does not cancel this."""
+        if self.keeping is None:
+            self.keeping = asyncio.create_task(sessions.record(self.recorded(response), self.owner, once=self.once))
+        return await asyncio.shield(self.keeping)
+
+    @property
+    def selection(self) -> str:
+        return (self.body.selected_text or "").strip() and (self.body.selected_text or "")
+
+    def metadata(self, mode: Mode, *, found: int = 0, low_confidence: bool = False) -> ResponseMetadata:
+        return ResponseMetadata(
+            query_time_ms=round((perf_counter() - self.began) * 1000, 1),
+            retrieval_count=found,
+            mode=mode,
+            low_confidence=low_confidence,
+            request_id=UUID(request_id.get() or str(uuid4())),
+        )
+
+    def recorded(self, response: ChatResponse | None) -> Recorded:
+        """As it is kept; without a response, what was said so far."""
+        metadata = response.metadata if response else self.metadata("selected_text" if self.selection else "full")
+        return Recorded(
+            session_id=self.session,
+            timestamp=datetime.now(UTC),
+            query=self.body.query,
+            response="".join(self.said) if response is None else response.answer or response.fallback_message or "",
+            sources=tuple(one.model_dump(mode="json") for one in response.sources) if response else (),
+            metadata=metadata.model_dump(mode="json") | ({} if response else {"incomplete": True}),
+            complete=response is not None,
+        )
+
+
+async def _begun(body: ChatRequest, request: Request, once: str | None) -> _Exchange:
+    """All that can be refused is refused here, before the first byte."""
+    where(body.filters)
+    project = await project_of(request)
+    owner = caller_of(request).owner(project)
+    sessions = request.app.state.keeping.sessions
+    kept: Recorded | None = await sessions.earlier(once, owner) if once else None
+    asked = body.query.replace("\0", "\ufffd")  # as it is kept
+    if kept and (kept.query != asked or body.session_id not in (None, kept.session_id)):
+        raise BadRequest("this Idempotency-Key was used for another question")
+    session = kept.session_id if kept else body.session_id or uuid4()
+    told = await sessions.recent(session, owner, limit=REMEMBERED)
+    return _Exchange(body, project, owner, session, once, kept, told)
+
+
+async def _events(one: _Exchange, request: Request) -> AsyncGenerator[ChatEvent]:
+    if one.kept and one.kept.complete:
+        response = _as_told(one.kept)
+        yield ChatEvent(delta=response.answer or "")
+        yield ChatEvent(done=True, response=response)
+        return
+    sessions = request.app.state.keeping.sessions
+    marks = Numbered()
+    pieces = flow.answer(
+        one.body.query,
+        project=one.project,
+        engines=request.app.state.reading.engines,
+        history=one.told,
+        where=where(one.body.filters),
+        selection=one.selection,
+    )
+    try:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                if isinstance(piece, Reached):
+                    yield ChatEvent(stage=piece.stage)
+                elif isinstance(piece, Answer):
+                    kept = await one.keep(sessions, _response(one, piece, marks.passages))
+                    yield ChatEvent(done=True, response=_as_told(kept))
+                elif words := marks.render(piece):
+                    one.said.append(words)
+                    yield ChatEvent(delta=words)
+    except (asyncio.CancelledError, GeneratorExit):
+        try:
+            await one.keep(sessions, None)  # the reader left
+        except CitewellError as error:  # and nobody is there to be told
+            _log.warning("what was said could not be kept: %s", error)
+        raise
+
+
+def _failed(problem: ErrorResponse) -> ChatEvent:
+    return ChatEvent(done=True, error=problem)
+
+
+def _response(one: _Exchange, answer: Answer, cited: list[Passage]) -> ChatResponse:
+    sources: list[SourceCitation | SelectedTextCitation]
+    if one.selection:
+        covered = answer.confidence > 0
+        note = "The answer quotes this selection." if covered else "This selection does not answer the question."
+        snippet = one.selection.strip()[:_SNIPPET]
+        length = len(one.selection)
+        sources = [SelectedTextCitation(selection_length=length, snippet=snippet, relevance_note=note)]
+    else:
+        sources = [_source(passage, answer) for passage in cited]
+    found = 0 if one.selection else len(answer.found)
+    return ChatResponse(
+        answer="".join(one.said),
+        fallback_message=None,
+        sources=sources,
+        metadata=one.metadata(answer.mode, found=found, low_confidence=answer.low_confidence),
+        session_id=one.session,
+    )
+
+
+def _source(passage: Passage, answer: Answer) -> SourceCitation:
+    chunk, place = passage.chunk, receipt(answer, passage)
+    return SourceCitation(
+        source_url=place.source_url or f"/{chunk.source}",
+        title=chunk.chapter,
+        section=chunk.section or chunk.chapter,
+        chunk_position=chunk.index,
+        similarity_score=min(1.0, max(0.0, passage.score)),
+        snippet=chunk.text[:_SNIPPET],
+        chunk_id=chunk.id,
+        document_id=chunk.document_id,
+        start=place.start,
+        end=place.end,
+        line=place.line,
+        page=place.page,
+    )
+
+
+def _as_told(kept: Recorded) -> ChatResponse:
+    """The response that a kept exchange was told as."""
+    metadata = ResponseMetadata.model_validate(kept.metadata)
+    unanswered = metadata.mode == "retrieval_only"
+    return ChatResponse(
+        answer=None if unanswered else kept.response,
+        fallback_message=kept.response if unanswered else None,
+        sources=[_as_kept(source) for source in kept.sources],
+        metadata=metadata,
+        session_id=kept.session_id,
+    )
+
+
+def _as_kept(
+    source: dict[str, object], traces: dict[str, Trace] | None = None
+) -> SourceCitation | SelectedTextCitation:
+    """A source as it was given; with traces, and whether it still holds."""
+    if "source_type" in source:
+        return SelectedTextCitation.model_validate(source)
+    cited = SourceCitation.model_validate(source)
+    if traces is None:
+        return cited
+    return cited.model_copy(update={"status": status(traces.get(cited.chunk_id or "", Trace()), cited.start)})

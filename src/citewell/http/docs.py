@@ -1,0 +1,33 @@
+"""`GET /openapi.json` and `/docs`: the doors described, for programs and for people, without a network or a script."""
+
+from importlib.resources import files
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+
+from citewell.http.docs_page import render
+from citewell.http.gate import OPEN, Door
+
+router = APIRouter(route_class=Door, include_in_schema=False)
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Cache-Control": "no-cache",
+}
+
+
+@router.get("/openapi.json", openapi_extra=OPEN)
+async def openapi(request: Request) -> JSONResponse:
+    return JSONResponse(request.app.openapi())
+
+
+@router.get("/docs", openapi_extra=OPEN)
+async def docs(request: Request) -> HTMLResponse:
+    return HTMLResponse(render(request.app.openapi()), headers=_HEADERS)
+
+
+@router.get("/docs.css", openapi_extra=OPEN)
+async def docs_style() -> Response:
+    content = files("citewell").joinpath("web", "docs.css").read_bytes()
+    return Response(content, media_type="text/css; charset=utf-8", headers=_HEADERS)

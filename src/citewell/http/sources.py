@@ -1,0 +1,31 @@
+"""A chunk as the `/api/v1` doors show it."""
+
+from citewell.answer.receipts import receipt
+from citewell.models import Answer, Chunk, Passage
+from citewell.wire.v1_chat import Source
+
+
+def source(chunk: Chunk, *, score: float | None = None) -> Source:
+    """The chunk, where it stands, and how far from the question it is."""
+    return Source(
+        id=chunk.id,
+        documentId=chunk.document_id,
+        chunkText=chunk.text,
+        chunkIndex=chunk.index,
+        source=chunk.source,
+        distance=None if score is None else min(1.0, max(0.0, 1 - score)),
+        start=chunk.start,
+        end=chunk.end,
+        line=chunk.first_line,
+        page=chunk.page,
+        source_url=chunk.url,
+        chapter=chunk.chapter,
+        section=chunk.section,
+    )
+
+
+def cited_source(passage: Passage, answer: Answer) -> Source:
+    """The same of a passage that an answer quotes: with the line of the quoted words, and a link to them."""
+    place = receipt(answer, passage)
+    shown = source(passage.chunk, score=passage.score)
+    return shown.model_copy(update={"line": place.line, "source_url": place.source_url})

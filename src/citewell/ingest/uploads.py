@@ -1,0 +1,83 @@
+"""The upload flow: take what clients sent in, one after another, bring it in or out, finish it; until none is left.
+
+A client's path names a document and never a file: bytes lie under names of our own while they are read.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import assert_never
+
+from citewell.errors import CitewellError
+from citewell.ingest.flow import Engines, forget, ingest_files
+from citewell.ingest.reading import Recipe
+from citewell.ingest.walk import SourceFile
+from citewell.models import Upload, document_id
+from citewell.ports import Projects, Uploads
+
+_MOST_ATTEMPTS = 3
+
+
+async def drain(
+    uploads: Uploads, projects: Projects, *, engines: Engines, recipe: Recipe, folder: Path
+) -> AsyncIterator[tuple[Upload, str | None]]:
+    """Each upload that waits, once it is finished, with why it failed; for whoever holds the writer's lock."""
+    _sweep(folder)
+    await uploads.resume()
+    while taken := await uploads.take():
+        upload, content = taken
+        try:
+            error = await _carry_out(upload, content, projects, engines, recipe, folder)
+        except (CitewellError, asyncio.CancelledError):
+            await uploads.release(upload.id)
+            raise
+        await uploads.finish(upload.id, error=error)
+        yield upload, error
+
+
+async def _carry_out(
+    upload: Upload, content: bytes, projects: Projects, engines: Engines, recipe: Recipe, folder: Path
+) -> str | None:
+    """Do what the upload asks for; says why it cannot be."""
+    match upload.kind:
+        case "ingest":
+            if upload.attempts > _MOST_ATTEMPTS:
+                return "its reader crashed on it; the file is probably broken"
+            with _laid_out(upload, content, folder) as location:
+                file = SourceFile(location, upload.path, None)
+                result = await ingest_files([file], project=upload.project, engines=engines, recipe=recipe)
+            return result.errors[0].removeprefix(f"{upload.path}: ") if result.errors else None
+        case "delete":
+            if upload.attempts > _MOST_ATTEMPTS:
+                return "it could not be removed"
+            await _remove(upload, projects, engines)
+            return None
+        case never:
+            assert_never(never)
+
+
+async def _remove(upload: Upload, projects: Projects, engines: Engines) -> None:
+    held = await engines.ledger.known(upload.project)
+    if gone := [document_id(upload.project, path) for path in held if upload.path in ("", path)]:
+        await forget(gone, engines=engines)
+    if not upload.path:
+        await projects.drop(upload.project.id)
+
+
+@contextmanager
+def _laid_out(upload: Upload, content: bytes, folder: Path) -> Iterator[Path]:
+    """The upload's bytes as a file, for as long as it is read."""
+    location = folder / f"{upload.id}.upload"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    location.write_bytes(content)
+    try:
+        yield location
+    finally:
+        location.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a worker that died had laid out."""
+    for left in folder.glob("*.upload"):
+        left.unlink(missing_ok=True)

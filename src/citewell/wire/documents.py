@@ -1,0 +1,64 @@
+"""`/api/v1/projects/{id}/documents`, `/api/v1/documents/{id}` and its chunks."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+Status = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED"]
+
+
+class Document(BaseModel):
+    documentId: UUID  # noqa: N815
+    projectId: UUID  # noqa: N815
+    filename: str = Field(description="The path by which the project knows it.")
+    status: Status
+    error: str | None = Field(description="Why it FAILED.")
+    title: str | None = None
+    url: str | None = None
+    chunkCount: int = Field(0, ge=0)  # noqa: N815
+    characters: int = Field(0, ge=0)
+    updatedAt: datetime  # noqa: N815
+
+
+class DocumentList(BaseModel):
+    documents: list[Document]
+
+
+class ChunkPlace(BaseModel):
+    id: str
+    chunkIndex: int = Field(ge=0)  # noqa: N815
+    section: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    line: int = Field(ge=1)
+    lastLine: int = Field(ge=1)  # noqa: N815
+    page: int | None = None
+
+
+class DocumentDetail(Document):
+    text: str | None = Field(None, description="The whole text, where `?text=true` asks for it.")
+    chunks: list[ChunkPlace]
+
+
+class Chunk(ChunkPlace):
+    """`previous` and `next` are the ids and texts of its neighbours."""
+
+    documentId: UUID  # noqa: N815
+    source: str
+    chapter: str
+    headings: list[str]
+    chunkText: str  # noqa: N815
+    source_url: str | None
+    previous: "Neighbour | None"
+    next: "Neighbour | None"
+
+
+class Neighbour(BaseModel):
+    id: str
+    chunkIndex: int = Field(ge=0)  # noqa: N815
+    chunkText: str  # noqa: N815
+
+
+Chunk.model_rebuild()

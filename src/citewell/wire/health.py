@@ -1,0 +1,26 @@
+"""`GET /health` and `/ready`."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel
+
+Condition = Literal["healthy", "degraded", "unavailable"]
+
+
+class ServiceHealth(BaseModel):
+    name: str
+    status: Condition
+    latency_ms: float | None = None
+    error: str | None = None
+
+
+class Health(BaseModel):
+    status: Condition
+    timestamp: datetime
+    services: dict[str, ServiceHealth]
+    version: str
+
+
+class Ready(BaseModel):
+    ready: bool

@@ -1,0 +1,75 @@
+"""Every door does what its OpenAPI document says, whatever is sent: schemathesis tries, with all of its checks.
+
+To explore further than this does, run it by hand against a server of your own, with another seed and more examples:
+
+    SCHEMATHESIS_HOOKS=tests.doors.fuzzing schemathesis --config-file tests/doors/schemathesis.toml \\
+        run http://localhost:8000/openapi.json --checks all -H "Authorization: Bearer $KEY" --seed 2 --max-examples 500
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from citewell import wiring
+from tests.conftest import serving, settings_for
+from tests.doors.conftest import made_key, take_in
+
+ROOT = Path(__file__).parents[2]
+CASES = 3000
+
+
+def test_at_least_3000_generated_requests_get_what_the_document_promises(tmp_path: Path, docs: Path) -> None:
+    """Over a few small pages, with a key, so that what a door does without one is tried as well."""
+    settings = settings_for(tmp_path / "home", embedder="hashing")  # meaning makes no difference here
+    take_in(settings, docs)
+    server = serving(
+        settings.home,
+        CITEWELL_EMBEDDER="hashing",
+        CITEWELL_REQUESTS_PER_MINUTE="1000000",
+        CITEWELL_MAX_UPLOAD_BYTES="100000",
+    )
+    with server as address:
+        key = asyncio.run(_key(settings.home))
+        single = _generated(address, key, tmp_path, "examples,coverage,fuzzing", workers=4, most=130)
+        # One after another: what one scenario deletes must not be what another has just made.
+        chained = _generated(address, key, tmp_path, "stateful", workers=1, most=20)
+    assert single["operations"]["tested"] == single["operations"]["total"] > 20
+    assert single["test_cases"]["generated"] + chained["test_cases"]["generated"] >= CASES
+    assert "Traceback" not in server.log
+    assert "unforeseen" not in server.log
+
+
+def _generated(address: str, key: str, folder: Path, phases: str, *, workers: int, most: int) -> dict[str, Any]:
+    """Run schemathesis; gives its report. All of its requests were answered as they should be."""
+    report = folder / "report.json"
+    path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("schemathesis")),
+            *("--config-file", str(Path(__file__).with_name("schemathesis.toml"))),
+            *("run", f"{address}/openapi.json", "--checks", "all", "--continue-on-failure", "--no-color"),
+            *("--header", f"Authorization: Bearer {key}", "--phases", phases, "--workers", str(workers)),
+            # The same requests every time; as far as the answers are the same, for some are made of those.
+            *("--seed", "1", "--generation-database", "none", "--max-examples", str(most)),
+            *("--report", "json", "--report-json-path", str(report)),
+        ],
+        cwd=folder,  # it remembers what failed before in the folder it runs in
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "SCHEMATHESIS_HOOKS": "tests.doors.fuzzing"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:]
+    told: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+    assert (told["complete"], told["failures"], told["errors"]) == (True, [], [])
+    return told
+
+
+async def _key(home: Path) -> str:
+    async with wiring.keeping(settings_for(home)) as keeping:
+        return await made_key(keeping, scope="admin")
