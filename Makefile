@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 BOOK := examples/robotics-book
 LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate
+# One more than there are cores: many tests wait for processes they started.
+WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: help setup run test check eval bench docs lock clean
@@ -17,7 +19,7 @@ run: .venv/run  ## Ingest the example book and serve the chat page
 	CITEWELL_LOG_FORMAT=text $(BIN)/citewell serve
 
 test: check  ## Run every check and the whole test suite
-	CITEWELL_THREADS=1 $(BIN)/pytest -n logical --maxprocesses 8 --dist loadgroup
+	CITEWELL_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 check: .venv/dev  ## Lint, type-check and check the layers
 	$(BIN)/ruff check .

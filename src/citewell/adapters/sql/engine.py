@@ -29,6 +29,7 @@ from citewell.errors import IngestRunning, SettingsError, StoreUnavailable
 _log = logging.getLogger("citewell.database")
 
 TIMEOUT_SECONDS = 5.0
+_MOMENT_SECONDS = 0.5
 _LINE_SECONDS = 15.0  # behind other writers of this process: many readers at once are no fault of the database
 
 _ACCEPTED = "it must look like postgresql://user:password@host:5432/name; leave it out for SQLite in CITEWELL_HOME"
@@ -168,8 +169,10 @@ class Database:
             making.cancel()
             raise
         except asyncio.CancelledError:
-            await asyncio.wait({making}, timeout=self._timeout_seconds)
-            if making.done() and not making.cancelled() and not making.exception():
+            await asyncio.wait({making}, timeout=_MOMENT_SECONDS)
+            if not making.done():
+                making.cancel()  # the server hangs
+            elif not making.cancelled() and not making.exception():
                 await _leave(making.result(), broken=False)
             raise
 
