@@ -34,16 +34,15 @@ def test_at_least_3000_generated_requests_get_what_the_document_promises(tmp_pat
     )
     with server as address:
         key = asyncio.run(_key(settings.home))
-        single = _generated(address, key, tmp_path, "examples,coverage,fuzzing", workers=4, most=130)
-        # One after another: what one scenario deletes must not be what another has just made.
-        chained = _generated(address, key, tmp_path, "stateful", workers=1, most=20)
+        single = _generated(address, key, tmp_path, "examples,coverage,fuzzing", most=115)
+        chained = _generated(address, key, tmp_path, "stateful", most=20)
     assert single["operations"]["tested"] == single["operations"]["total"] > 20
     assert single["test_cases"]["generated"] + chained["test_cases"]["generated"] >= CASES
     assert "Traceback" not in server.log
     assert "unforeseen" not in server.log
 
 
-def _generated(address: str, key: str, folder: Path, phases: str, *, workers: int, most: int) -> dict[str, Any]:
+def _generated(address: str, key: str, folder: Path, phases: str, *, most: int) -> dict[str, Any]:
     """Run schemathesis; gives its report. All of its requests were answered as they should be."""
     report = folder / "report.json"
     path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -52,7 +51,8 @@ def _generated(address: str, key: str, folder: Path, phases: str, *, workers: in
             str(Path(sys.executable).with_name("schemathesis")),
             *("--config-file", str(Path(__file__).with_name("schemathesis.toml"))),
             *("run", f"{address}/openapi.json", "--checks", "all", "--continue-on-failure", "--no-color"),
-            *("--header", f"Authorization: Bearer {key}", "--phases", phases, "--workers", str(workers)),
+            *("--header", f"Authorization: Bearer {key}", "--phases", phases),
+            # One worker: with four, twice as quick, schemathesis failed once on a race of its own.
             # The same requests every time; as far as the answers are the same, for some are made of those.
             *("--seed", "1", "--generation-database", "none", "--max-examples", str(most)),
             *("--report", "json", "--report-json-path", str(report)),
