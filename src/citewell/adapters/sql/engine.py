@@ -10,11 +10,11 @@ import logging
 import re
 import sqlite3
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from anyio import CancelScope
 from sqlalchemy import URL, Connection, Table, event, func, make_url, select
@@ -27,6 +27,8 @@ from citewell.adapters.sql import schema
 from citewell.errors import IngestRunning, SettingsError, StoreUnavailable
 
 _log = logging.getLogger("citewell.database")
+
+T = TypeVar("T")
 
 TIMEOUT_SECONDS = 5.0
 _MOMENT_SECONDS = 0.5
@@ -54,6 +56,7 @@ class Database:
         # SQLite has one writer at a time and its busy handler is not fair: with ten writers at once some would starve
         # for the whole timeout. Those of this process stand in line instead.
         self._line = asyncio.Semaphore(1 if self.dialect == "sqlite" else 1000)
+        self._held: set[asyncio.Future[Any]] = set()
 
     @classmethod
     async def open(
@@ -141,13 +144,35 @@ class Database:
         return sqlite.insert(table) if self.dialect == "sqlite" else postgresql.insert(table)
 
     async def close(self) -> None:
+        """Close every connection, those that a cancelled request still holds included."""
+        give_up = asyncio.get_running_loop().time() + self._timeout_seconds
+        while self._held and (left := give_up - asyncio.get_running_loop().time()) > 0:
+            await asyncio.wait(set(self._held), timeout=left)
         await self._engine.dispose()
+
+    @contextmanager
+    def _holding(self) -> Iterator[None]:
+        """While a connection is asked for, used or given back, `close` waits."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._held.add(done)
+        try:
+            yield
+        finally:
+            self._held.discard(done)
+            done.cancel()
+
+    def _minded(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        """A task that `close` waits for: whoever started it may be gone before it is done."""
+        task = asyncio.create_task(work)
+        self._held.add(task)
+        task.add_done_callback(self._held.discard)
+        return task
 
     @asynccontextmanager
     async def _connected(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
         # A web framework cancels a request by breaking its every await, and drivers cannot clean up after themselves
         # then. What happens here is short and has its timeouts: it is done to the end.
-        with CancelScope(shield=True), _translated():
+        with CancelScope(shield=True), _translated(), self._holding():
             connection = await self._reached(engine)
             broken = False
             try:
@@ -157,11 +182,11 @@ class Database:
                 broken = True
                 raise
             finally:
-                await asyncio.shield(asyncio.create_task(_leave(connection, broken=broken)))
+                await asyncio.shield(self._minded(_leave(connection, broken=broken)))
 
     async def _reached(self, engine: AsyncEngine) -> AsyncConnection:
         """A free connection, or a new one, within the timeout. Nobody forgets one that is just being made."""
-        making = asyncio.create_task(_connect(engine))
+        making = self._minded(_connect(engine))
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 return await asyncio.shield(making)
@@ -173,7 +198,7 @@ class Database:
             if not making.done():
                 making.cancel()  # the server hangs
             elif not making.cancelled() and not making.exception():
-                await _leave(making.result(), broken=False)
+                await asyncio.shield(self._minded(_leave(making.result(), broken=False)))
             raise
 
 
