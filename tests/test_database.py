@@ -125,6 +125,27 @@ async def test_work_that_is_cancelled_leaves_no_connection_and_no_lock_behind(da
     await one.close()
 
 
+async def test_closing_waits_for_whoever_still_has_a_connection(database: Path | str) -> None:
+    one = await Database.open(database)
+    holds, may_end = asyncio.Event(), asyncio.Event()
+
+    async def read() -> object:
+        async with one.reading() as connection:
+            holds.set()
+            await may_end.wait()
+            return await connection.scalar(select(1))
+
+    reading = asyncio.create_task(read())
+    await holds.wait()
+    closing = asyncio.create_task(one.close())
+    await asyncio.sleep(0.05)
+    assert not closing.done()
+    may_end.set()
+    await closing
+    assert reading.done()
+    assert await reading == 1
+
+
 async def test_an_exchange_without_its_session_is_refused(database: Path | str) -> None:
     one = await Database.open(database)
     row = {"session_id": uuid4(), "query": "q", "response": "r", "complete": True}

@@ -1,7 +1,10 @@
 """What every Index and its Shelf promise."""
 
+import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid5
@@ -166,14 +169,33 @@ async def test_two_readers_share_a_generation_unharmed(store: Store, tmp_path: P
     await other.index.close()
 
 
-async def test_a_reader_may_come_while_another_is_still_opening(store: Store, tmp_path: Path) -> None:
+async def test_a_generation_is_copied_whole_while_another_opens_and_closes_it(store: Store, tmp_path: Path) -> None:
     generation = await store.publish(Change(entries=[entry("shared", EAST)]))
-    await store.index.frequencies(OURS, [])
-    # What an engine writes while it opens a folder is gone under its first name by the time it would be copied.
-    (tmp_path / "index" / str(generation) / "shard" / ".atomicwriteAbCdEf").symlink_to(tmp_path / "gone")
-    other = Store(tmp_path / "index")
-    assert len(await other.index.search(OURS, vector=EAST, words="", limit=5)) == 1
-    await other.index.close()
+    index = str(tmp_path / "index")
+    reader = await asyncio.create_subprocess_exec(sys.executable, "-c", _COME_AND_GO, index)
+    try:
+        for number in range(40):
+            assert await store.shelf.stage(_each([Change(entries=[entry(f"{number}", EAST)])]), base=generation)
+    finally:
+        with suppress(ProcessLookupError):
+            reader.terminate()
+        assert await reader.wait() < 0, "it would still be coming and going"
+
+
+_COME_AND_GO = """
+import asyncio, sys
+from pathlib import Path
+from uuid import UUID
+from citewell.adapters.qdrant_edge import QdrantEdgeIndex
+
+async def main():
+    while True:
+        index = QdrantEdgeIndex(Path(sys.argv[1]), model="test", dimensions=4)
+        await index.frequencies(UUID(int=1), [])
+        await index.close()
+
+asyncio.run(main())
+"""
 
 
 async def test_another_model_is_refused_with_both_names(store: Store, tmp_path: Path) -> None:

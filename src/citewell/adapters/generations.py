@@ -4,6 +4,7 @@
     index/8.partial/   one that is being built; swept at the next start
     index/CURRENT      "7", replaced atomically
     index/7.lock       held by the process that has generation 7 open
+    index/still.lock   held for the moment in which a folder is opened, closed or copied
 
 Knows folders, renames and locks; nothing of what lies inside a generation.
 """
@@ -12,7 +13,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -85,6 +86,18 @@ class Generations:
             return None
         return handle
 
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Nobody opens, closes or copies a generation meanwhile: the engine replaces files as it opens and closes."""
+        with (self.folder / "still.lock").open("ab") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+    def copy(self, number: int, target: Path) -> None:
+        """A whole copy of a generation, whoever else has it open."""
+        with self.still():
+            copy_sparse(self.path(number), target)
+
     def _numbers(self) -> Iterator[int]:
         for entry in self.folder.iterdir() if self.folder.is_dir() else ():
             if entry.name.isdecimal() and entry.is_dir():
@@ -98,8 +111,7 @@ class Generations:
 
 def copy_sparse(source: Path, target: Path) -> None:
     """Copy a folder without filling its files' holes: the engine reserves far more than it uses."""
-    # While it opens a folder the engine replaces small files in it, each by way of a file of such a name.
-    shutil.copytree(source, target, copy_function=_copy_file, ignore=shutil.ignore_patterns(".atomicwrite*"))
+    shutil.copytree(source, target, copy_function=_copy_file)
 
 
 def _copy_file(source: str, target: str) -> str:

@@ -51,7 +51,7 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from citewell.adapters.generations import Generations, copy_sparse
+from citewell.adapters.generations import Generations
 from citewell.adapters.points import asked_words, passages, payload, quoted_address, weighted_words
 from citewell.errors import CitewellError, EmptyKnowledgeBase, IndexMismatch, IndexUnavailable, StoreUnavailable
 from citewell.models import EVERYWHERE, Passage, Vector, Where
@@ -152,9 +152,12 @@ def _readable() -> Iterator[None]:
 class _Opened:
     """One generation in use: its folder under our lock, or a private copy where another process has it."""
 
-    def __init__(self, number: int, shard: EdgeShard, *, lock: IO[bytes] | None, copy: Path | None) -> None:
+    def __init__(
+        self, number: int, shard: EdgeShard, generations: Generations, *, lock: IO[bytes] | None, copy: Path | None
+    ) -> None:
         self.number = number
         self.shard = shard
+        self._generations = generations
         self._lock = lock
         self._copy = copy
         self._totals: dict[tuple[UUID, Where], int] = {}
@@ -179,11 +182,14 @@ class _Opened:
         if lock is None:
             copy = Path(tempfile.mkdtemp(prefix="citewell-"))
             folder = copy / "index"
-            copy_sparse(generations.path(number), folder)
         try:
+            if copy is not None:
+                generations.copy(number, folder)
             if not folder.is_dir():
                 raise FileNotFoundError(folder)
-            return cls(number, EdgeShard.load(str(folder / "shard")), lock=lock, copy=copy)
+            with generations.still():
+                shard = EdgeShard.load(str(folder / "shard"))
+            return cls(number, shard, generations, lock=lock, copy=copy)
         except BaseException:
             _let_go(lock, copy)
             raise
@@ -198,7 +204,8 @@ class _Opened:
         return self._totals[project, where]
 
     def close(self) -> None:
-        self.shard.close()
+        with self._generations.still():
+            self.shard.close()
         _let_go(self._lock, self._copy)
 
 
@@ -275,7 +282,7 @@ class QdrantEdgeShelf:
     def _begin(self, building: Path, base: int | None) -> EdgeShard:
         folder = building / "shard"
         if base is not None:
-            copy_sparse(self._generations.path(base), building)
+            self._generations.copy(base, building)
             return EdgeShard.load(str(folder))
         folder.mkdir(parents=True)
         made = {"format": _FORMAT, "model": self._model, "dimensions": self._dimensions}
