@@ -13,7 +13,8 @@ import httpx2
 import pytest
 
 from citewell import wiring
-from citewell.adapters.cohere import CohereReranker, Patience
+from citewell.adapters.cohere import CohereReranker
+from citewell.adapters.patience import Patience
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.answer.retrieve import CANDIDATES, Engines
