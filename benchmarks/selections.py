@@ -70,6 +70,12 @@ class Remembering:
     async def embed_query(self, text: str) -> Vector:
         return await self._embedder.embed_query(text)
 
+    async def warm(self) -> None:
+        await self._embedder.warm()
+
+    async def close(self) -> None:
+        await self._embedder.close()
+
 
 class Nowhere:
     """The index that a selection does without."""

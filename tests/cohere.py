@@ -1,108 +1,65 @@
-"""A small Cohere on loopback: it speaks `POST /v2/rerank`, well or badly, as it is told."""
+"""A small Cohere on loopback: it speaks `POST /v2/rerank` and `/v2/embed`, well or badly, as it is told."""
 
-import json
-import threading
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from time import monotonic
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from tests.vendor import WELL, Reply, Rows, hashed, sent
+from tests.vendor import Vendor as AnyVendor
+
+__all__ = ["KEY", "WELL", "Reply", "Vendor", "answer", "embeddings", "problem"]
 
 KEY = "co-very-secret-key"
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What one call gets. `hang` sends nothing until the vendor closes, `cut` stops in the middle of the body."""
-
-    status: int = 200
-    body: bytes | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    hang: bool = False
-    cut: bool = False
+MOST = 96  # texts that an embed call takes
 
 
 def problem(status: int, message: str = "it broke", **headers: str) -> Reply:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Reply(status, json.dumps({"id": "x", "message": message}).encode(), named)
+    return sent({"id": "x", "message": message}, status, **headers)
 
 
 def answer(results: object) -> Reply:
-    return Reply(body=json.dumps({"id": "x", "results": results, "meta": {}}).encode())
+    return sent({"id": "x", "results": results, "meta": {}})
 
 
-WELL = Reply()
+def embeddings(rows: object) -> Reply:
+    return sent({"id": "x", "embeddings": {"float": rows}, "texts": [], "response_type": "embeddings_by_type"})
 
 
-class Vendor:
-    """`with Vendor() as cohere:` then `cohere.url`. Each call gets the next of `replies`, then the last for ever.
+class Vendor(AnyVendor):
+    """It likes long texts."""
 
-    It likes long texts. For `shut_seconds` after the first call it refuses, and says how long.
-    """
+    doors: ClassVar[Mapping[str, str]] = {"/v2/rerank": "rerank", "/v2/embed": "embed"}
 
-    def __init__(self, *replies: Reply, shut_seconds: int = 0) -> None:
-        self.replies = list(replies) or [WELL]
-        self._shut_seconds = shut_seconds
-        self._opens: float | None = None
-        self.calls: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
-        self._closing = threading.Event()
-        self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+    def __init__(self, *replies: Reply, shut_seconds: int = 0, rows: Rows = hashed) -> None:
+        super().__init__(*replies, shut_seconds=shut_seconds)
+        self._rows = rows
 
-    def __enter__(self) -> "Vendor":
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
-        return self
+    def refuses(self, status: int, message: str, **headers: str) -> Reply:
+        return problem(status, message, **headers)
 
-    def __exit__(self, *_: object) -> None:
-        self._closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-
-    def reply(self, request: dict[str, Any], headers: dict[str, str]) -> Reply:
-        with self._lock:
-            self.calls.append(request)
-            self.headers.append(headers)
-            told = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-            self._opens = self._opens or monotonic() + self._shut_seconds
-            if monotonic() < self._opens:
-                return problem(429, "too early", Retry_After=str(self._shut_seconds))
-        if told != WELL:
-            return told
+    def rerank(self, request: dict[str, Any], headers: dict[str, str]) -> Reply:
         if headers.get("authorization") != f"Bearer {KEY}":
             return problem(401, "invalid api token")
-        documents = request.get("documents")
-        sound = isinstance(documents, list) and documents and all(isinstance(one, str) and one for one in documents)
-        if not sound or not request.get("query") or not request.get("model"):
+        if not _texts(request.get("documents")) or not request.get("query") or not request.get("model"):
             return problem(400, "invalid request: model, query and documents are required")
-        rows = [{"index": n, "relevance_score": len(one) / 1e6} for n, one in enumerate(documents or [])]
+        rows = [{"index": n, "relevance_score": len(one) / 1e6} for n, one in enumerate(request["documents"])]
         return answer(sorted(rows, key=lambda row: -row["relevance_score"])[: request.get("top_n")])
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        vendor = self
+    def embed(self, request: dict[str, Any], headers: dict[str, str]) -> Reply:
+        if headers.get("authorization") != f"Bearer {KEY}":
+            return problem(401, "invalid api token")
+        texts: Any = request.get("texts")
+        if not _texts(texts) or not request.get("model"):
+            return problem(400, "invalid request: model and texts are required, and no text may be empty")
+        if len(texts) > MOST:
+            return problem(400, f"invalid request: total number of texts must be at most {MOST}, got {len(texts)}")
+        if request.get("input_type") not in ("search_document", "search_query"):
+            return problem(400, "invalid request: valid input_type must be provided with the provided model")
+        if request.get("embedding_types") != ["float"]:
+            return problem(400, "invalid request: embedding_types")
+        if "output_dimension" in request and "v3" in request["model"]:
+            return problem(400, "invalid request: output_dimension is not supported for this model")
+        return embeddings(self._rows(texts, request.get("output_dimension") or 1024))
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
 
-            def do_POST(self) -> None:
-                request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                known = self.path == "/v2/rerank"
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                told = vendor.reply(request, headers) if known else problem(404, f"no such path: {self.path}")
-                self.close_connection = told.hang or told.cut
-                if told.hang:
-                    vendor._closing.wait(20)
-                    return
-                body = told.body or b""
-                self.send_response(told.status)
-                for name, value in told.headers.items():
-                    self.send_header(name, value)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(body) + told.cut))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        return Handler
+def _texts(given: Any) -> bool:
+    return isinstance(given, list) and bool(given) and all(isinstance(one, str) and one for one in given)

@@ -8,7 +8,7 @@
     ├── IndexMismatch           the index was made with another embedding model, or by another version
     ├── BadRequest              what is asked for makes no sense
     │   └── BadFilter           a search is narrowed to what cannot be
-    ├── ModelError              the local model's file is missing or not the one we trust
+    ├── ModelError              the embedding model gives no vectors: its file is not sound, or its vendor fails
     ├── NotFound                there is no such thing, or not for whoever asks
     ├── Refused                 a key is missing, wrong, revoked or not for this
     ├── TooBusy                 more is being asked than is allowed; come back later
@@ -54,7 +54,7 @@ class BadFilter(BadRequest):
 
 
 class ModelError(CitewellError):
-    """The local model's file is missing or not the one we trust."""
+    """The embedding model gives no vectors: its file is missing or not the one we trust, or its vendor fails."""
 
 
 class NotFound(CitewellError):

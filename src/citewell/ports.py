@@ -43,7 +43,10 @@ class Embedding:
 
 
 class Embedder(Protocol):
-    """Turns text into unit vectors. `model` names it; vectors of different models never meet."""
+    """Turns text into unit vectors. `model` names it; vectors of different models never meet.
+
+    Raises ModelError where there are no vectors to be had: passages are worth a long wait, a question a short one.
+    """
 
     model: str
     dimensions: int
@@ -53,6 +56,12 @@ class Embedder(Protocol):
         ...
 
     async def embed_query(self, text: str) -> Vector: ...
+
+    async def warm(self) -> None:
+        """Load what lies on this machine now rather than at the first question; asks no vendor."""
+        ...
+
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from citewell.errors import SettingsError
 
 _log = logging.getLogger("citewell.settings")
 
+_EMBEDDING = frozenset({"embedding_model", "embedding_base_url", "embedding_api_key", "embedding_dimensions"})
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+")
 
 
@@ -37,8 +38,29 @@ class Settings(BaseSettings):
     port: int = Field(
         8000, ge=0, le=65535, description="The port that `citewell serve` listens on; 0 takes a free one."
     )
-    embedder: Literal["minilm", "hashing"] = Field(
-        "minilm", description="What turns text into vectors; `hashing` knows no meaning and is for tests."
+    embedder: Literal["minilm", "hashing", "openai", "gemini", "ollama", "cohere", "custom"] = Field(
+        "minilm",
+        description="What turns text into vectors. `minilm` runs here; `openai`, `gemini`, `cohere`, `ollama` and "
+        "`custom`, any server that speaks OpenAI's protocol, are sent chunks and questions; `hashing` is for tests.",
+    )
+    embedding_model: str | None = Field(
+        None,
+        description="The vendor's embedding model: by default `text-embedding-3-small` (OpenAI), "
+        "`gemini-embedding-001`, `embed-english-v3.0` (Cohere) or `nomic-embed-text` (Ollama).",
+    )
+    embedding_base_url: HttpUrl | None = Field(
+        None,
+        description="Where that vendor is reached, if elsewhere; needed for `custom`, like `http://127.0.0.1:8080/v1`.",
+    )
+    embedding_api_key: SecretStr | None = Field(
+        None, description="The key for embeddings, if another than the vendor's own below; `custom` may need none."
+    )
+    embedding_dimensions: int | None = Field(
+        None,
+        ge=1,
+        le=65_536,
+        description="How long the vectors are: needed for a model that is not known here, and asked of OpenAI and "
+        "Gemini (by default 768) where the model could give more.",
     )
     index: Literal["qdrant-edge"] = Field("qdrant-edge", description="What finds passages.")
     reranker: Literal["local", "cohere"] = Field(
@@ -69,15 +91,15 @@ class Settings(BaseSettings):
     log_format: Literal["json", "text"] = Field("json", description="How `citewell serve` logs.")
 
     gemini_api_key: SecretStr | None = Field(
-        None, validation_alias=_seed_name("GEMINI_API_KEY"), description="Key for Gemini. Not used yet."
+        None, validation_alias=_seed_name("GEMINI_API_KEY"), description="Key for Gemini."
     )
     openai_api_key: SecretStr | None = Field(
-        None, validation_alias=_seed_name("OPENAI_API_KEY"), description="Key for OpenAI. Not used yet."
+        None, validation_alias=_seed_name("OPENAI_API_KEY"), description="Key for OpenAI."
     )
     cohere_api_key: SecretStr | None = Field(
         None,
         validation_alias=_seed_name("COHERE_API_KEY"),
-        description="Key for Cohere, for `CITEWELL_RERANKER=cohere`.",
+        description="Key for Cohere, for `CITEWELL_RERANKER=cohere` and `CITEWELL_EMBEDDER=cohere`.",
     )
     qdrant_url: str | None = Field(
         None, validation_alias=_seed_name("QDRANT_URL"), description="A Qdrant server. Not used yet."
@@ -110,11 +132,17 @@ class Settings(BaseSettings):
         return said
 
     def unused(self) -> list[str]:
-        """Names that others gave, are set, and that nothing which is configured uses."""
-        used = {"database_url"} | ({"cohere_api_key"} if self.reranker == "cohere" else set())
-        return [str(field.validation_alias.choices[0]) for name, field in type(self).model_fields.items()
-                if isinstance(field.validation_alias, AliasChoices) and getattr(self, name) is not None
-                and name not in used]  # fmt: skip
+        """What is set, and nothing that is configured uses: names that others gave, and what is a vendor's alone."""
+        used = {"database_url"}
+        if self.reranker == "cohere":
+            used.add("cohere_api_key")
+        if self.embedder not in ("minilm", "hashing"):
+            used |= {one for one in _EMBEDDING if one != "embedding_api_key" or self.embedder != "ollama"}
+        if self.embedding_api_key is None:
+            used.add(f"{self.embedder}_api_key")
+        optional = [name for name, field in type(self).model_fields.items()
+                    if isinstance(field.validation_alias, AliasChoices) or name in _EMBEDDING]  # fmt: skip
+        return [variable(name) for name in optional if getattr(self, name) is not None and name not in used]
 
 
 def variable(name: str) -> str:

@@ -25,7 +25,7 @@ from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines as IngestEngines
 from citewell.ingest.reading import Recipe
 from citewell.ports import Embedder, Index, Keys, Library, Projects, Reranker, Sessions, Shelf, Uploads
-from citewell.settings import Settings
+from citewell.settings import Settings, variable
 
 _INGEST_STATEMENT_SECONDS = 600.0  # entering a large library is one statement, and nobody waits for an answer
 
@@ -39,8 +39,9 @@ class Reading:
 
 
 def check(settings: Settings) -> None:
-    """Raise SettingsError for a key, a URL or a package that `reading` will miss; nothing is opened."""
+    """Raise SettingsError for a key, a URL or a package that `reading` will miss; nothing is asked of anybody."""
     _reranker(settings)
+    _embedder(settings)
     check_place(_database(settings))
 
 
@@ -48,8 +49,7 @@ def check(settings: Settings) -> None:
 async def reading(settings: Settings) -> AsyncIterator[Reading]:
     """The engines that answer questions, open while the context lasts."""
     reranker = _reranker(settings)
-    async with _opened(_database(settings)) as database:
-        embedder = _embedder(settings)
+    async with _embedding(settings) as embedder, _opened(_database(settings)) as database:
         index = _index(settings, embedder)
         try:
             yield Reading(AnswerEngines(embedder, index, reranker), SqlLibrary(database))
@@ -61,12 +61,13 @@ async def reading(settings: Settings) -> AsyncIterator[Reading]:
 @asynccontextmanager
 async def writing(settings: Settings, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[IngestEngines]:
     """The engines that ingest, under the writer's lock: of the home folder, and of a database that others may share."""
-    with writer_lock(settings.home, wait=wait, on_wait=on_wait):
-        async with (
-            _opened(_database(settings), statement_seconds=_INGEST_STATEMENT_SECONDS) as database,
-            database.sole_writer(wait=wait, on_wait=on_wait),
-        ):
-            yield _ingest_engines(settings, database)
+    async with _embedding(settings) as embedder:
+        with writer_lock(settings.home, wait=wait, on_wait=on_wait):
+            async with (
+                _opened(_database(settings), statement_seconds=_INGEST_STATEMENT_SECONDS) as database,
+                database.sole_writer(wait=wait, on_wait=on_wait),
+            ):
+                yield _ingest_engines(settings, database, embedder)
 
 
 @asynccontextmanager
@@ -75,8 +76,11 @@ async def planning(settings: Settings) -> AsyncIterator[IngestEngines]:
     place = _database(settings)
     with TemporaryDirectory() as nowhere:
         made = await is_made(place)
-        async with _opened(place if made else Path(nowhere, "citewell.db")) as database:
-            yield _ingest_engines(settings, database)
+        async with (
+            _embedding(settings) as embedder,
+            _opened(place if made else Path(nowhere, "citewell.db")) as database,
+        ):
+            yield _ingest_engines(settings, database, embedder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +100,18 @@ async def keeping(settings: Settings) -> AsyncIterator[Keeping]:
         yield Keeping(SqlSessions(database), SqlKeys(database), SqlUploads(database), SqlProjects(database))
 
 
-def _ingest_engines(settings: Settings, database: Database) -> IngestEngines:
-    library, embedder = SqlLibrary(database), _embedder(settings)
+def _ingest_engines(settings: Settings, database: Database, embedder: Embedder) -> IngestEngines:
+    library = SqlLibrary(database)
     return IngestEngines(library, library, library, library, embedder, _shelf(settings, embedder))
+
+
+@asynccontextmanager
+async def _embedding(settings: Settings) -> AsyncIterator[Embedder]:
+    embedder = _embedder(settings)
+    try:
+        yield embedder
+    finally:
+        await embedder.close()
 
 
 @asynccontextmanager
@@ -130,8 +143,57 @@ def _embedder(settings: Settings) -> Embedder:
             from citewell.adapters.hashing import HashingEmbedder
 
             return HashingEmbedder()
+        case "cohere":
+            key, name = _embedding_key(settings)
+            try:
+                from citewell.adapters.cohere import CohereEmbedder
+            except ModuleNotFoundError as error:
+                raise _missing("CITEWELL_EMBEDDER=cohere needs Cohere's SDK", "cohere") from error
+            return CohereEmbedder(
+                key or "",
+                key_name=name,
+                model=settings.embedding_model,
+                dimensions=settings.embedding_dimensions,
+                base_url=_text(settings.embedding_base_url or settings.cohere_base_url),
+            )
+        case "openai" | "gemini" | "ollama" | "custom" as provider:
+            key, name = _embedding_key(settings)
+            for needed in ("embedding_base_url", "embedding_model") if provider == "custom" else ():
+                if not getattr(settings, needed):
+                    raise SettingsError(f"Required environment variable {variable(needed)} not set.")
+            try:
+                from citewell.adapters.openai_compatible import OpenAiCompatibleEmbedder
+            except ModuleNotFoundError as error:
+                raise _missing(f"CITEWELL_EMBEDDER={provider} needs OpenAI's SDK", "llm") from error
+            return OpenAiCompatibleEmbedder(
+                provider,
+                key=key,
+                key_name=name,
+                model=settings.embedding_model,
+                dimensions=settings.embedding_dimensions,
+                base_url=_text(settings.embedding_base_url),
+            )
         case never:
             assert_never(never)
+
+
+def _embedding_key(settings: Settings) -> tuple[str | None, str]:
+    """The key for embeddings and the variable that it stands in; Ollama has none, another server may have none."""
+    own = {"openai": "openai_api_key", "gemini": "gemini_api_key", "cohere": "cohere_api_key"}.get(settings.embedder)
+    for name in ("embedding_api_key", *([own] if own else [])):
+        if key := getattr(settings, name):
+            return key.get_secret_value(), variable(name)
+    if own:
+        raise SettingsError(f"Required environment variable {variable(own)} not set.")
+    return None, variable("embedding_api_key")
+
+
+def _missing(what: str, extra: str) -> SettingsError:
+    return SettingsError(f"{what}; run `pip install 'citewell[{extra}]'`")
+
+
+def _text(url: object) -> str | None:
+    return str(url).rstrip("/") if url else None
 
 
 def _index(settings: Settings, embedder: Embedder) -> Index:
@@ -164,13 +226,11 @@ def _reranker(settings: Settings) -> Reranker:
             try:
                 from citewell.adapters.cohere import CohereReranker
             except ModuleNotFoundError as error:
-                raise SettingsError(
-                    "CITEWELL_RERANKER=cohere needs Cohere's SDK; run `pip install 'citewell[cohere]'`"
-                ) from error
+                raise _missing("CITEWELL_RERANKER=cohere needs Cohere's SDK", "cohere") from error
             return CohereReranker(
                 settings.cohere_api_key.get_secret_value(),
                 model=settings.cohere_rerank_model,
-                base_url=str(settings.cohere_base_url) if settings.cohere_base_url else None,
+                base_url=_text(settings.cohere_base_url),
             )
         case never:
             assert_never(never)

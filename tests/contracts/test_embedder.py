@@ -1,21 +1,67 @@
 """What every Embedder promises."""
 
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from citewell.adapters.cohere import CohereEmbedder
 from citewell.adapters.minilm import MiniLmEmbedder
+from citewell.adapters.openai_compatible import OpenAiCompatibleEmbedder
 from citewell.errors import ModelError
 from citewell.ports import Embeddable, Embedder
+from tests import cohere
+from tests.embeddings import KEY, EmbeddingServer
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(scope="module", params=[MiniLmEmbedder])
-def embedder(request: pytest.FixtureRequest) -> Embedder:
-    made: Embedder = request.param()
-    return made
+@cache
+def minilm() -> MiniLmEmbedder:
+    return MiniLmEmbedder()
+
+
+def with_meaning(texts: list[str], dimensions: int) -> list[list[float]]:
+    """What a vendor's model does, done by the local one; its vectors have any length but one."""
+    rows = np.zeros((len(texts), dimensions), dtype=np.float32)
+    for row, text in zip(rows, texts, strict=True):
+        row[:384] = minilm()._embed_query(text) * 3
+    given: list[list[float]] = rows.tolist()
+    return given
+
+
+@pytest.fixture(scope="module")
+def vendors() -> Iterator[dict[str, str]]:
+    """Where each vendor is, with the limits that it documents."""
+    with ExitStack() as stack:
+        yield {
+            "openai": stack.enter_context(EmbeddingServer(rows=with_meaning)).url,
+            "gemini": stack.enter_context(EmbeddingServer(rows=with_meaning, most=100)).url,
+            "ollama": stack.enter_context(EmbeddingServer(rows=with_meaning, key=None)).url,
+            "custom": stack.enter_context(EmbeddingServer(rows=with_meaning, most=32, dimensions=500)).url,
+            "cohere": stack.enter_context(cohere.Vendor(rows=with_meaning)).url,
+        }
+
+
+@pytest.fixture(params=["minilm", "openai", "gemini", "ollama", "custom", "cohere"])
+async def embedder(request: pytest.FixtureRequest, vendors: dict[str, str]) -> AsyncIterator[Embedder]:
+    made: Embedder
+    match request.param:
+        case "minilm":
+            made = minilm()
+        case "cohere":
+            made = CohereEmbedder(cohere.KEY, base_url=vendors["cohere"])
+        case "ollama":
+            made = OpenAiCompatibleEmbedder("ollama", key=None, base_url=vendors["ollama"])
+        case "custom":
+            made = OpenAiCompatibleEmbedder("custom", key=KEY, model="ours", dimensions=500, base_url=vendors["custom"])
+        case provider:
+            made = OpenAiCompatibleEmbedder(provider, key=KEY, base_url=vendors[provider])
+    yield made
+    await made.close()
 
 
 LONG = " ".join(f"Sentence {n} is about valve number {n} and nothing else." for n in range(120))
@@ -53,7 +99,7 @@ async def test_like_meanings_are_nearer_than_unlike_ones(embedder: Embedder) -> 
     assert cat.vectors[0] @ query > bank.vectors[0] @ query + 0.2
 
 
-@pytest.mark.parametrize("text", ["", " ", "\x07", "漢字" * 500, "a" * 5000, "🤖 🦾"])
+@pytest.mark.parametrize("text", ["", " ", "\x07", "漢字" * 500, "a" * 5000, "🤖 🦾", "lone \ud800 half", '"}]\\'])
 async def test_odd_texts_are_embedded_too(embedder: Embedder, text: str) -> None:
     (embedding,) = await embedder.embed_passages([Embeddable(text, text)])
     assert np.isfinite(embedding.vectors).all()
@@ -62,6 +108,18 @@ async def test_odd_texts_are_embedded_too(embedder: Embedder, text: str) -> None
 
 async def test_no_passages_are_no_embeddings(embedder: Embedder) -> None:
     assert await embedder.embed_passages([]) == []
+
+
+async def test_many_passages_at_once_get_each_their_own_windows(embedder: Embedder) -> None:
+    passages = [Embeddable("Valves", f"Valve {n}. " * (1 + n % 3 * 60)) for n in range(9)]
+    embeddings = await embedder.embed_passages(passages)
+    assert len(embeddings) == len(passages)
+    for passage, embedding in zip(passages, embeddings, strict=True):
+        assert len(embedding.vectors) == len(embedding.spans)
+        assert all(0 <= start < end <= len(passage.text) for start, end in embedding.spans)
+    alone = (await embedder.embed_passages([passages[5]]))[0]
+    assert alone.spans == embeddings[5].spans
+    assert np.allclose(alone.vectors, embeddings[5].vectors, atol=0.01)
 
 
 def test_weights_that_are_not_the_trusted_ones_are_refused(tmp_path: Path) -> None:

@@ -66,6 +66,12 @@ class Patient:
         await self.go_on.wait()
         return await self.inner.embed_query(text)
 
+    async def warm(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        await self.inner.close()
+
 
 def slowed(http: httpx2.AsyncClient) -> Patient:
     """Make the server's embedder wait for us."""

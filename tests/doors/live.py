@@ -131,6 +131,12 @@ class WaitingEmbedder:
         await self._before()
         return await self._embedder.embed_query(text)
 
+    async def warm(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        await self._embedder.close()
+
 
 class Held:
     """Keeps whoever awaits it until `release()`, and counts who waits and who was cancelled while waiting."""

@@ -1,4 +1,4 @@
-"""Cohere's rerank endpoint, through its own SDK. Knows nothing of what an answer does when Cohere fails.
+"""Cohere's rerank and embed endpoints, through its own SDK. Knows nothing of what an answer does when Cohere fails.
 
 A question waits for Cohere ten seconds at most, in up to three tries; after a failure nobody waits for a while.
 What leaves this machine is the question, and the label and text of each passage.
@@ -6,16 +6,19 @@ What leaves this machine is the question, and the label and text of each passage
 
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 from cohere.core import ApiError, RequestOptions
 from cohere.core.parse_error import ParsingError
 from pydantic import BaseModel, ConfigDict, FiniteFloat, TypeAdapter
 
-from citewell.adapters.patience import Patience, Pause, insist, sendable
+from citewell.adapters.embedding import Calls, Senseless, dimensions_of, embed, unit
+from citewell.adapters.embedding import question as sendable_question
+from citewell.adapters.patience import Patience, Pause, checked_key, insist, sendable
 from citewell.errors import CitewellError, RerankerUnavailable, SettingsError
-from citewell.models import Passage
+from citewell.models import Matrix, Passage, Vector
+from citewell.ports import Embeddable, Embedding
 from cohere import AsyncClientV2
 
 # The SDK would repeat a failed call by itself, but neither after a timeout nor after a cut connection, and it would
@@ -43,9 +46,7 @@ class CohereReranker:
         now: Callable[[], float] = monotonic,
     ) -> None:
         self.model = model
-        self._key = key.strip()
-        if not self._key or not all("!" <= mark <= "~" for mark in self._key):
-            raise SettingsError("COHERE_API_KEY is no key: it is blank or has characters that no key has")
+        self._key = checked_key(key, "COHERE_API_KEY")
         self._patience = patience or Patience()
         self._pause = Pause(self._patience, now)
         self._http = httpx.AsyncClient(timeout=self._patience.try_seconds)
@@ -92,7 +93,7 @@ class CohereReranker:
             case ApiError(status_code=401 | 403 | 498):
                 return SettingsError(f"Cohere refuses the key in COHERE_API_KEY (status {error.status_code})")
             case ApiError(status_code=int(status)) if status >= 300:
-                return RerankerUnavailable(f"Cohere answered with status {status}{self._message(error.body)}")
+                return RerankerUnavailable(f"Cohere answered with status {status}{_message(error.body, self._key)}")
             case TimeoutError() | httpx.TimeoutException():
                 return RerankerUnavailable("Cohere did not answer in time")
             case httpx.TransportError():
@@ -100,12 +101,114 @@ class CohereReranker:
             case _:
                 return RerankerUnavailable("Cohere's answer makes no sense")
 
-    def _message(self, body: object) -> str:
-        """What Cohere says itself, where it says it as documented; a proxy's page is nobody's message."""
-        message = body.get("message") if isinstance(body, dict) else None
-        if not isinstance(message, str):
-            return ""
-        return f": {' '.join(message.replace(self._key, '…').split())[:200]}"
+
+_DIMENSIONS = {
+    "embed-english-v3.0": 1024,
+    "embed-multilingual-v3.0": 1024,
+    "embed-english-light-v3.0": 384,
+    "embed-multilingual-light-v3.0": 384,
+    "embed-v4.0": 1536,
+}
+
+
+class CohereEmbedder:
+    """1024 dimensions by default; passages and questions are read differently, as Cohere's models want it."""
+
+    def __init__(
+        self,
+        key: str,
+        *,
+        key_name: str = "COHERE_API_KEY",
+        model: str | None = None,
+        dimensions: int | None = None,
+        base_url: str | None = None,
+        in_ingest: Patience | None = None,
+        for_question: Patience | None = None,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
+        self._model = model or "embed-english-v3.0"
+        own = _DIMENSIONS.get(self._model)
+        self.dimensions = dimensions_of(self._model, own=own, wanted=dimensions)
+        self.model = f"cohere/{self._model}/{self.dimensions}"
+        self._asked = self.dimensions if self.dimensions != own else None  # models before v4 refuse to be asked
+        vendor = _Embedding(checked_key(key, key_name), key_name)
+        self._calls = Calls(vendor, in_ingest=in_ingest, for_question=for_question, now=now)
+        self._http = httpx.AsyncClient(timeout=None)  # noqa: S113 (each try has its time)
+        self._client = AsyncClientV2(vendor.key, base_url=base_url, httpx_client=self._http)
+
+    async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
+        async def ask(texts: list[str]) -> Matrix:
+            return await self._calls.patiently(lambda: self._vectors(texts, "search_document"))
+
+        return await embed(passages, most=96, ask=ask)
+
+    async def embed_query(self, text: str) -> Vector:
+        asked = sendable_question(text)
+        vector: Vector = (await self._calls.briefly(lambda: self._vectors([asked], "search_query")))[0]
+        return vector
+
+    async def warm(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def _vectors(self, texts: list[str], kind: Literal["search_document", "search_query"]) -> Matrix:
+        asked = {} if self._asked is None else {"output_dimension": self._asked}
+        try:
+            answer = await self._client.embed(
+                model=self._model,
+                texts=texts,
+                input_type=kind,
+                embedding_types=["float"],
+                request_options={**_ONCE, "additional_body_parameters": asked},
+            )
+            rows = _FLOATS.validate_python(answer.embeddings.float_)
+        except (ApiError, *_SENSELESS) as error:
+            if isinstance(error, ApiError) and (error.status_code or 0) >= 300:
+                raise
+            raise Senseless("it is not what Cohere documents") from error
+        return unit(rows, texts=len(texts), dimensions=self.dimensions)
+
+
+_FLOATS = TypeAdapter(list[list[float]], config=ConfigDict(strict=True))
+
+
+class _Embedding:
+    """What Cohere's errors mean for an embedding."""
+
+    name = "Cohere"
+    faults = (ApiError, httpx.TransportError)
+
+    def __init__(self, key: str, key_name: str) -> None:
+        self.key = key
+        self._key_name = key_name
+
+    def passing(self, error: Exception) -> bool:
+        return _passing(error)
+
+    def limited(self, error: Exception) -> bool:
+        return isinstance(error, ApiError) and error.status_code == 429
+
+    def headers(self, error: Exception) -> Mapping[str, str]:
+        return _headers(error)
+
+    def says(self, error: Exception) -> str:
+        match error:
+            case ApiError(status_code=401 | 403 | 498):
+                return f"it refuses the key in {self._key_name} (status {error.status_code})"
+            case ApiError(status_code=status):
+                return f"status {status}{_message(error.body, self.key)}"
+            case _:
+                return f"it cannot be reached ({type(error).__name__})"
+
+
+def _message(body: object, key: str) -> str:
+    """What Cohere says itself, where it says it as documented; a proxy's page is nobody's message."""
+    message = body.get("message") if isinstance(body, dict) else None
+    if not isinstance(message, str):
+        return ""
+    return f": {' '.join(message.replace(key, '…').split())[:200]}"
 
 
 class _Row(BaseModel):

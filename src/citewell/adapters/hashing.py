@@ -31,6 +31,12 @@ class HashingEmbedder:
     async def embed_query(self, text: str) -> Vector:
         return self._vector(text)
 
+    async def warm(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
     def _vector(self, text: str) -> Vector:
         places = [zlib.crc32(word.encode()) % self.dimensions for word in set(_WORD.findall(text.lower()))]
         counts = np.bincount(places or [0], minlength=self.dimensions).astype(np.float32)

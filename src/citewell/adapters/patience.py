@@ -1,6 +1,7 @@
-"""How long a vendor is waited for, how often it is asked again, and when it is left alone. Knows no vendor."""
+"""What every vendor's adapter needs: how long it waits, how often it tries, when it gives up. Knows no vendor."""
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -8,7 +9,12 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
+from citewell.errors import SettingsError
+
 T = TypeVar("T")
+
+_log = logging.getLogger("citewell.adapters")
+_WORTH_SAYING_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +26,13 @@ class Patience:
     whole_seconds: float = 10.0
     backoff_seconds: float = 0.3
     rest_seconds: float = 30.0
+    longest_backoff_seconds: float = 60.0
 
     def wait(self, attempt: int, headers: Mapping[str, str]) -> float:
         """Seconds until the next try: what the vendor asks for, else longer each time; never all clients at once."""
-        backoff = self.backoff_seconds * 2.0 ** (attempt - 1)
-        jitter = backoff * random.random()  # noqa: S311 (spreads load, guards nothing)
-        return (retry_after(headers) or backoff) + jitter
+        backoff = min(self.backoff_seconds * 2.0 ** (attempt - 1), self.longest_backoff_seconds)
+        asked = retry_after(headers) or backoff
+        return asked + min(asked, backoff) * random.random()  # noqa: S311 (spreads load, guards nothing)
 
 
 class Pause:
@@ -61,13 +68,15 @@ async def insist(
     faults: tuple[type[Exception], ...],
     passing: Callable[[Exception], bool],
     headers: Callable[[Exception], Mapping[str, str]],
+    limited: Callable[[Exception], bool] = lambda _: False,
     tries: int | None = None,
 ) -> T:
     """What the call gives, tried again after `faults` that are `passing`; the last try's error where none succeeds.
 
-    A TimeoutError is a fault too. Where the vendor asks for more time than there is, it is not waited for.
+    A TimeoutError is a fault too. Where the vendor asks for more time than there is, it is not waited for. What is
+    `limited` counts as no try: a vendor that says "not so fast" works, and is waited for as long as there is time.
     """
-    attempt = 0
+    attempt = waits = 0
     caught: tuple[type[Exception], ...] = (*faults, TimeoutError)
     async with asyncio.timeout(patience.whole_seconds) as whole:
         while True:
@@ -75,12 +84,15 @@ async def insist(
                 async with asyncio.timeout(patience.try_seconds):
                     return await call()
             except caught as error:
-                attempt += 1
-                wait = patience.wait(attempt, headers(error))
+                attempt += not limited(error)
+                waits += 1
+                wait = patience.wait(waits, headers(error))
                 ends = whole.when() or 0.0
                 last = attempt == (tries or patience.tries)
                 if last or not passing(error) or asyncio.get_running_loop().time() + wait >= ends:
                     raise
+            if wait > _WORTH_SAYING_SECONDS:
+                _log.warning("a vendor wants %.0f s until the next try; waiting", wait)
             await asyncio.sleep(wait)
 
 
@@ -96,5 +108,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def sendable(text: str) -> str:
-    """The text without what UTF-8 cannot say."""
+    """The text without what UTF-8 cannot say; every other character stays where it was."""
     return text.encode("utf-8", "replace").decode()
+
+
+def checked_key(key: str, name: str) -> str:
+    """The key as it is sent; raises SettingsError for what cannot be one, without showing it."""
+    key = key.strip()
+    if not key or not all("!" <= mark <= "~" for mark in key):
+        raise SettingsError(f"{name} is no key: it is blank or has characters that no key has")
+    return key

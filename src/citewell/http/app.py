@@ -53,7 +53,7 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with wiring.reading(settings) as reading, wiring.keeping(settings) as keeping:
-            await reading.engines.embedder.embed_query("ready")  # load the model before the first reader waits for it
+            await reading.engines.embedder.warm()  # before the first reader waits for it
             app.state.settings, app.state.reading, app.state.keeping = settings, reading, keeping
             app.state.gate = Gate(settings, keeping.keys)
             app.state.metrics = Metrics(app.state.gate)
