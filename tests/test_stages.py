@@ -55,7 +55,13 @@ class HungEmbedder(HashingEmbedder):
 
 
 def engines(*, embedder: Embedder | None = None, index: Index | None = None, seconds: float = 10.0) -> Engines:
-    return Engines(embedder or HashingEmbedder(), index or OnePage(), LocalReranker(), seconds, seconds)
+    return Engines(
+        embedder or HashingEmbedder(),
+        index or OnePage(),
+        LocalReranker(),
+        index_timeout_seconds=seconds,
+        embedder_timeout_seconds=seconds,
+    )
 
 
 def stages(log: pytest.LogCaptureFixture) -> list[str]:

@@ -15,6 +15,7 @@
     ├── StoreUnavailable        the database does not answer
     │   └── IndexUnavailable    the vector store does not answer
     ├── RerankerUnavailable     a vendor did not rank the passages; answers go on in the local order
+    ├── WriterUnavailable       the LLM did not write, or not to the end; there are quotations instead
     └── in `client/errors.py`   ServerUnreachable, NotCitewell, RequestFailed: what a server did not do
 
 This room knows no HTTP status and no exit code: `http/errors.py` and `cli.py` each keep one table.
@@ -83,3 +84,7 @@ class IndexUnavailable(StoreUnavailable):
 
 class RerankerUnavailable(CitewellError):
     """A vendor did not rank the passages; answers go on in the local order."""
+
+
+class WriterUnavailable(CitewellError):
+    """The LLM did not write, or not to the end."""

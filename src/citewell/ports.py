@@ -1,6 +1,6 @@
 """What the flows ask of an engine. Each promise is written here once; adapters keep it silently."""
 
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -19,6 +19,7 @@ from citewell.models import (
     Passage,
     Project,
     Recorded,
+    Spent,
     Trace,
     Upload,
     Vector,
@@ -106,6 +107,44 @@ class Reranker(Protocol):
         `weights` says how much each stem of the question's subject matters in this project. Raises
         RerankerUnavailable when it cannot tell and SettingsError when its key is refused; the answer goes on without.
         """
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Search(Protocol):
+    """What a writer may look up while it writes: the passages on a query, as JSON."""
+
+    async def __call__(self, query: str, limit: int, score_threshold: float) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a writer is to write: the rules, what was said before, and the wish."""
+
+    rules: str
+    wish: str
+    said: Sequence[Exchange] = ()
+    search: Search | None = None
+    longest: int = 1000
+    """Tokens that it may write."""
+
+
+class Writer(Protocol):
+    """An LLM. `model` names it, `context_tokens` is how much it can read and write at once."""
+
+    model: str
+    context_tokens: int
+
+    def write(self, work: Assignment) -> AsyncGenerator[str | Spent, None]:
+        """The words as they come, then what they cost; close it when nobody listens any more.
+
+        Raises WriterUnavailable, at once where it is known to be down; after the first words, where it broke off.
+        """
+        ...
+
+    async def reach(self) -> None:
+        """Raise WriterUnavailable unless it can be reached now."""
         ...
 
     async def close(self) -> None: ...

@@ -68,6 +68,25 @@ class Settings(BaseSettings):
     )
     cohere_rerank_model: str = Field("rerank-v3.5", description="Cohere's model that ranks passages.")
     cohere_base_url: HttpUrl | None = Field(None, description="Where Cohere is reached, if through a proxy.")
+    llm: Literal["auto", "none", "openai", "gemini", "ollama", "custom"] = Field(
+        "auto",
+        description="Who writes the answers; with `none` they are quotations. `auto` is `custom` with "
+        "`CITEWELL_LLM_BASE_URL`, else the vendor whose key is set, else `none`.",
+    )
+    llm_base_url: HttpUrl | None = Field(
+        None, description="Where the LLM is reached: any server that speaks OpenAI's chat completions."
+    )
+    llm_model: str | None = Field(
+        None,
+        description="The LLM's model: by default `gpt-5-mini` (OpenAI), `gemini-flash-latest` or `llama3.2` (Ollama).",
+    )
+    llm_api_key: SecretStr | None = Field(None, description="Key for that server, where it asks for one.")
+    llm_context_tokens: int = Field(
+        8192, ge=1024, description="How much the LLM reads and writes at once; passages are cut to fit."
+    )
+    llm_temperature: float | None = Field(None, ge=0, le=2, description="As the LLM takes it; unset is its own.")
+    llm_timeout_seconds: float = Field(30.0, gt=0, description="How long the LLM may be silent.")
+    strict: bool = Field(False, description="Drop sentences of the LLM that no passage supports, not only mark them.")
     threads: int = Field(0, ge=0, description="Threads for the local embedding model; 0 takes every core.")
     chunk_smallest: int = Field(500, description="Tokens a chunk should have at least, where its section has them.")
     chunk_largest: int = Field(800, description="Tokens a chunk has at most; only a code block may be longer.")
@@ -91,10 +110,14 @@ class Settings(BaseSettings):
     log_format: Literal["json", "text"] = Field("json", description="How `citewell serve` logs.")
 
     gemini_api_key: SecretStr | None = Field(
-        None, validation_alias=_seed_name("GEMINI_API_KEY"), description="Key for Gemini."
+        None,
+        validation_alias=_seed_name("GEMINI_API_KEY"),
+        description="Key for Gemini; with it, Gemini writes the answers.",
     )
     openai_api_key: SecretStr | None = Field(
-        None, validation_alias=_seed_name("OPENAI_API_KEY"), description="Key for OpenAI."
+        None,
+        validation_alias=_seed_name("OPENAI_API_KEY"),
+        description="Key for OpenAI; with it, OpenAI writes the answers.",
     )
     cohere_api_key: SecretStr | None = Field(
         None,
@@ -112,6 +135,15 @@ class Settings(BaseSettings):
         validation_alias=_seed_name("DATABASE_URL"),
         description="A PostgreSQL database, `postgresql://user:password@host/name`, instead of SQLite.",
     )
+
+    @property
+    def writes(self) -> Literal["none", "openai", "gemini", "ollama", "custom"]:
+        """Who writes the answers."""
+        if self.llm != "auto":
+            return self.llm
+        if self.llm_base_url:
+            return "custom"
+        return "gemini" if self.gemini_api_key else "openai" if self.openai_api_key else "none"
 
     @field_validator("cors_origins", mode="before")
     @classmethod
@@ -133,7 +165,7 @@ class Settings(BaseSettings):
 
     def unused(self) -> list[str]:
         """What is set, and nothing that is configured uses: names that others gave, and what is a vendor's alone."""
-        used = {"database_url"}
+        used = {"database_url", f"{self.writes}_api_key"}
         if self.reranker == "cohere":
             used.add("cohere_api_key")
         if self.embedder not in ("minilm", "hashing"):

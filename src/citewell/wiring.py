@@ -1,8 +1,9 @@
 """What runs today: one `match` per port turns settings into engines. The only room that knows both."""
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import assert_never
@@ -24,8 +25,10 @@ from citewell.errors import SettingsError
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines as IngestEngines
 from citewell.ingest.reading import Recipe
-from citewell.ports import Embedder, Index, Keys, Library, Projects, Reranker, Sessions, Shelf, Uploads
+from citewell.ports import Embedder, Index, Keys, Library, Projects, Reranker, Sessions, Shelf, Uploads, Writer
 from citewell.settings import Settings, variable
+
+_log = logging.getLogger("citewell.wiring")
 
 _INGEST_STATEMENT_SECONDS = 600.0  # entering a large library is one statement, and nobody waits for an answer
 
@@ -42,18 +45,22 @@ def check(settings: Settings) -> None:
     """Raise SettingsError for a key, a URL or a package that `reading` will miss; nothing is asked of anybody."""
     _reranker(settings)
     _embedder(settings)
+    _writer(settings)
     check_place(_database(settings))
 
 
 @asynccontextmanager
 async def reading(settings: Settings) -> AsyncIterator[Reading]:
     """The engines that answer questions, open while the context lasts."""
-    reranker = _reranker(settings)
+    reranker, writer = _reranker(settings), _writer(settings)
     async with _embedding(settings) as embedder, _opened(_database(settings)) as database:
         index = _index(settings, embedder)
         try:
-            yield Reading(AnswerEngines(embedder, index, reranker), SqlLibrary(database))
+            engines = AnswerEngines(embedder, index, reranker, writer, strict=settings.strict)
+            yield Reading(engines, SqlLibrary(database))
         finally:
+            if writer:
+                await writer.close()
             await reranker.close()
             await index.close()
 
@@ -144,7 +151,7 @@ def _embedder(settings: Settings) -> Embedder:
 
             return HashingEmbedder()
         case "cohere":
-            key, name = _embedding_key(settings)
+            key, name = _key(settings, "embedding_api_key", settings.embedder)
             try:
                 from citewell.adapters.cohere import CohereEmbedder
             except ModuleNotFoundError as error:
@@ -157,7 +164,7 @@ def _embedder(settings: Settings) -> Embedder:
                 base_url=_text(settings.embedding_base_url or settings.cohere_base_url),
             )
         case "openai" | "gemini" | "ollama" | "custom" as provider:
-            key, name = _embedding_key(settings)
+            key, name = _key(settings, "embedding_api_key", settings.embedder)
             for needed in ("embedding_base_url", "embedding_model") if provider == "custom" else ():
                 if not getattr(settings, needed):
                     raise SettingsError(f"Required environment variable {variable(needed)} not set.")
@@ -177,15 +184,15 @@ def _embedder(settings: Settings) -> Embedder:
             assert_never(never)
 
 
-def _embedding_key(settings: Settings) -> tuple[str | None, str]:
-    """The key for embeddings and the variable that it stands in; Ollama has none, another server may have none."""
-    own = {"openai": "openai_api_key", "gemini": "gemini_api_key", "cohere": "cohere_api_key"}.get(settings.embedder)
-    for name in ("embedding_api_key", *([own] if own else [])):
-        if key := getattr(settings, name):
-            return key.get_secret_value(), variable(name)
-    if own:
-        raise SettingsError(f"Required environment variable {variable(own)} not set.")
-    return None, variable("embedding_api_key")
+def _key(settings: Settings, name: str, vendor: str) -> tuple[str | None, str]:
+    """The key for a vendor and the variable that it stands in; Ollama has none, another server may have none."""
+    theirs = f"{vendor}_api_key" if vendor in ("openai", "gemini", "cohere") else None
+    for one in (name, *([theirs] if theirs else [])):
+        if key := getattr(settings, one):
+            return key.get_secret_value(), variable(one)
+    if theirs:
+        raise SettingsError(f"Required environment variable {variable(theirs)} not set.")
+    return None, variable(name)
 
 
 def _missing(what: str, extra: str) -> SettingsError:
@@ -234,3 +241,35 @@ def _reranker(settings: Settings) -> Reranker:
             )
         case never:
             assert_never(never)
+
+
+def _writer(settings: Settings) -> Writer | None:
+    """Who writes the answers. A key that just happens to be set needs no package: answers are quotations then."""
+    vendor = settings.writes
+    if vendor == "none":
+        return None
+    key, name = _key(settings, "llm_api_key", vendor)
+    for needed in ("llm_base_url", "llm_model") if vendor == "custom" else ():
+        if not getattr(settings, needed):
+            raise SettingsError(f"Required environment variable {variable(needed)} not set.")
+    try:
+        from citewell.adapters.agents import PROVIDERS, AgentsWriter
+    except ModuleNotFoundError as error:
+        missing = _missing("an LLM needs the OpenAI Agents SDK", "llm")
+        if settings.llm == "auto" and vendor != "custom":
+            _log.warning("%s is set, but %s; answers are quotations", name, missing)
+            return None
+        raise missing from error
+    usual = PROVIDERS[vendor]
+    return AgentsWriter(
+        replace(
+            usual,
+            base_url=_text(settings.llm_base_url) or usual.base_url,
+            model=settings.llm_model or usual.model,
+            key=key or "",
+            key_name=name,
+            context_tokens=settings.llm_context_tokens,
+            temperature=settings.llm_temperature,
+            silent_seconds=settings.llm_timeout_seconds,
+        )
+    )

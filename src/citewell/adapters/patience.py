@@ -53,6 +53,11 @@ class Pause:
         self._until = self._now() + self._patience.rest_seconds  # the others don't wait for this one
         return 1
 
+    @property
+    def resting(self) -> bool:
+        """Whether it failed, and nothing has succeeded since."""
+        return self._until is not None
+
     def begin(self, reason: str) -> None:
         self._until = self._now() + self._patience.rest_seconds
         self.reason = reason

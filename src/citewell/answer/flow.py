@@ -1,4 +1,4 @@
-"""The answer flow: understand, retrieve, rerank, write, cite. One stream of pieces, then one `Answer`.
+"""The answer flow: understand, retrieve, rerank, write, cite, check. One stream of pieces, then one `Answer`.
 
 Every door renders this stream in its own shape; there is no second path.
 """
@@ -11,18 +11,18 @@ from typing import Self
 
 from citewell.answer.choose import Quote, choose
 from citewell.answer.confidence import BANDS, certainty_in
-from citewell.answer.decline import decline
 from citewell.answer.extract import candidates
 from citewell.answer.retrieve import LOOKED_AT, Engines, Retrieved, retrieve
+from citewell.answer.rewrite import standing_alone
 from citewell.answer.selection import as_passage, selected
-from citewell.answer.understand import Understood, about_marked, understand
-from citewell.answer.units import quote, units
-from citewell.models import EVERYWHERE, Answer, Cite, Exchange, Passage, Piece, Project, Reached, Segment, Where
+from citewell.answer.telling import Case, Instead, tell
+from citewell.answer.understand import REMEMBERED, Understood, about_marked
+from citewell.answer.units import quote
+from citewell.answer.write import Desk
+from citewell.models import EVERYWHERE, Answer, Exchange, Piece, Project, Reached, Where
 from citewell.terms import readable, stems
 
 _log = logging.getLogger("citewell.answer")
-
-EXTRACTIVE = "extractive"
 
 
 async def answer(
@@ -35,15 +35,18 @@ async def answer(
     where: Where = EVERYWHERE,
     selection: str = "",
     hint: str = "",
+    instead: Instead = "quotes",
+    at_once: bool = False,
 ) -> AsyncGenerator[Piece | Answer, None]:
     """The answer as it is written: stages, text and citations, then the whole as an `Answer`.
 
     A `selection` is all that is answered from: no index is asked. A `hint` is what the reader looks at while asking
-    everything there is. Close the stream when nobody listens any more.
+    everything there is. Where a writer fails, there are quotes `instead`, or just sources; where it breaks off, that
+    is an error, unless the answer is told `at_once` anyway. Close the stream when nobody listens any more.
     """
     with _Stages() as stages:
         question, selection, hint = map(readable, (question, selection, hint))
-        asked = understand(question, history, marked=selection or hint)
+        asked = await standing_alone(question, history, engines.writer, marked=selection or hint)
         stages.reach("RETRIEVING")
         yield Reached("retrieving")
         if selection:
@@ -55,23 +58,24 @@ async def answer(
             )
         stages.reach("GENERATING", passages=len(found.passages))
         yield Reached("generating")
-        marked = as_passage(selection) if selection else None
         quotes, certainty = _quotes(asked, found)
-        words, nearest = ("", ()) if quotes else decline(asked, found.passages, where, selected=bool(selection))
-        segments = _segments(quotes, found.passages, marked) if quotes else (Segment(words, ()),)
-        for piece in _pieces(segments):
-            yield piece
-        stages.reach("COMPLETED", confidence=round(certainty, 3), covered=bool(quotes))
-    yield Answer(
-        segments=segments,
-        confidence=certainty if quotes else 0.0,
-        mode="selected_text" if selection else "full" if quotes else "no_results",
-        model=EXTRACTIVE,
-        found=(marked,) if marked else found.passages,
-        question=asked.question,
-        nearest=nearest,
-        low_confidence=bool(quotes) and certainty < BANDS["weak"],
-    )
+        case = Case(asked, found, where, quotes, certainty, as_passage(selection) if selection else None)
+        telling = tell(
+            case,
+            writer=engines.writer,
+            desk=Desk(engines, project.id, where),
+            said=history[-REMEMBERED:],
+            instead=instead,
+            at_once=at_once,
+        )
+        async with aclosing(telling):
+            async for piece in telling:
+                if isinstance(piece, Answer):
+                    told = piece
+                else:
+                    yield piece
+        stages.reach("COMPLETED", **_facts(told))
+    yield told
 
 
 async def whole(pieces: AsyncGenerator[Piece | Answer, None], render: Callable[[Piece], str]) -> tuple[str, Answer]:
@@ -83,6 +87,13 @@ async def whole(pieces: AsyncGenerator[Piece | Answer, None], render: Callable[[
                 return "".join(said), piece
             said.append(render(piece))
     raise RuntimeError("an answer stream ends with an Answer")
+
+
+def _facts(told: Answer) -> dict[str, object]:
+    """What the log says of an answer."""
+    facts = {"confidence": round(told.confidence, 3), "covered": told.confidence > 0, "model": told.model}
+    spent = {"prompt_tokens": told.spent.read, "answer_tokens": told.spent.written} if told.spent else {}
+    return facts | spent
 
 
 def _quotes(asked: Understood, found: Retrieved) -> tuple[list[Quote], float]:
@@ -99,31 +110,6 @@ def _quotes(asked: Understood, found: Retrieved) -> tuple[list[Quote], float]:
     elif asked.points:
         fresh = fresh or scored  # there may be nothing but what was marked
     return (choose(asked.question, fresh, found.passages) if certainty >= BANDS["refuse"] else []), certainty
-
-
-def _segments(quotes: Sequence[Quote], passages: Sequence[Passage], marked: Passage | None) -> tuple[Segment, ...]:
-    """The quotes with what they rest on: the passage each stands in, or the selection it is part of."""
-    if marked:
-        return tuple(Segment(one.text, (marked,), passages[one.passage].chunk.start + one.start) for one in quotes)
-    return tuple(Segment(one.text, (passages[one.passage],), one.start) for one in quotes)
-
-
-def _pieces(segments: Sequence[Segment]) -> list[Piece]:
-    """The segments as they are streamed: prose runs on, lists, code and tables stand on lines of their own."""
-    pieces: list[Piece] = []
-    for position, segment in enumerate(segments):
-        if position:
-            pieces.append("\n\n" if "\n" in segment.text or "\n" in segments[position - 1].text else " ")
-        pieces.append(segment.text)
-        if segment.passages and _ends_in_a_block(segment.text):
-            pieces.append("\n\n")
-        pieces.extend(Cite(passage) for passage in segment.passages)
-    return pieces
-
-
-def _ends_in_a_block(text: str) -> bool:
-    """Whether a mark right after the text would become part of a code block, formula or table."""
-    return "\n" in text and units(text)[-1].kind in ("code", "math", "row")
 
 
 class _Stages:

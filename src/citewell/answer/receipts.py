@@ -31,7 +31,8 @@ class Receipt:
 
 def receipt(answer: Answer, passage: Passage) -> Receipt:
     chunk = passage.chunk
-    quoted = next((one.text for one in answer.segments if passage in one.passages and one.start is not None), "")
+    taken = (one.taken(passage) for one in answer.segments if passage in one.passages)
+    quoted = next((words for words, start in taken if start is not None), "")
     return Receipt(
         start=chunk.start,
         end=chunk.end,

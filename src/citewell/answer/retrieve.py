@@ -10,7 +10,7 @@ from uuid import UUID
 from citewell.answer.rerank import reorder, scores
 from citewell.errors import EmptyKnowledgeBase, IndexUnavailable, ModelError
 from citewell.models import EVERYWHERE, Passage, Where
-from citewell.ports import Embedder, Index, Reranker
+from citewell.ports import Embedder, Index, Reranker, Writer
 from citewell.terms import subject
 
 
@@ -21,6 +21,10 @@ class Engines:
     embedder: Embedder
     index: Index
     reranker: Reranker
+    writer: Writer | None = None
+    """None where answers are quotations."""
+    strict: bool = False
+    """Whether sentences that no passage supports are dropped, not only marked."""
     index_timeout_seconds: float = 10.0
     embedder_timeout_seconds: float = 10.0
 

@@ -30,14 +30,22 @@ class Shown:
         return words
 
     def sources(self, answer: Answer) -> str:
-        """What stands under the answer: its sources, or, where there is none, the topics it named."""
+        """What stands under the answer: what is wrong with it, its sources, or else the topics it named."""
+        under = [part for part in (answer.notice, _doubts(answer)) if part]
         if self.cited:
             rows = [f"  [{number}] {place(one, answer.line(one))}" for number, one in enumerate(self.cited, start=1)]
             doubt = ", so check them" if answer.low_confidence else ""
-            return "\n".join(["", "", f"Sources (confidence {answer.confidence:.0%}{doubt})", *rows])
-        if answer.nearest:
-            return "\n".join(["", "", "Nearest topics", *(f"  {_topic(one)}" for one in answer.nearest)])
-        return ""
+            under.append("\n".join([f"Sources (confidence {answer.confidence:.0%}{doubt})", *rows]))
+        elif answer.nearest:
+            under.append("\n".join(["Nearest topics", *(f"  {_topic(one)}" for one in answer.nearest)]))
+        return "\n\n".join(["", *under]) if under else ""
+
+
+def _doubts(answer: Answer) -> str:
+    """The sentences that nothing bears out."""
+    doubtful = [one for one in answer.segments if one.support and one.support.verdict in ("unsupported", "uncited")]
+    rows = [f"  {'no source: ' if not one.passages else ''}{one.text}" for one in doubtful]
+    return "\n".join(["Not borne out by the sources:", *rows]) if rows else ""
 
 
 class Terminal:
@@ -83,6 +91,12 @@ def answer_json(text: str, answer: Answer, cited: list[Passage]) -> dict[str, ob
         "low_confidence": answer.low_confidence,
         "mode": answer.mode,
         "model": answer.model,
+        "notice": answer.notice,
+        "support": [
+            {"sentence": one.text, "verdict": one.support.verdict, "score": one.support.score}
+            for one in answer.segments
+            if one.support
+        ],
         "citations": [passage_json(passage, line=answer.line(passage)) for passage in cited],
         "nearest": [
             {"title": one.chunk.topic, "source": one.chunk.source, "url": one.chunk.url} for one in answer.nearest

@@ -10,6 +10,7 @@ from citewell.answer.citations import Numbered
 from citewell.answer.receipts import receipt
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ASK, Door, project_of
+from citewell.http.sources import sentences
 from citewell.http.sse import EventStream, events_of, stream_response
 from citewell.models import Answer, Passage
 from citewell.wire.ask import AskRequest, AskResponse, Citation, StreamChunk, Topic
@@ -24,13 +25,15 @@ _EXCERPT = 200
 async def ask(body: AskRequest, request: Request) -> AskResponse:
     """Answer a question from the default project, whole."""
     content: list[str] = []
-    async for event in _events(body, request):
+    async for event in _events(body, request, at_once=True):
         content.append(event.content)
     return AskResponse(
         answer="".join(content),
         citations=event.citations or [],
         confidence=event.confidence or 0.0,
         nearest=event.nearest,
+        support=event.support,
+        notice=event.notice,
     )
 
 
@@ -39,7 +42,7 @@ async def ask(body: AskRequest, request: Request) -> AskResponse:
 )
 async def ask_stream(body: AskRequest, request: Request) -> EventStream:
     """The same answer as server-sent events, piece by piece."""
-    events = _events(body, request)
+    events = _events(body, request, at_once=False)
     first = await anext(events)  # what fails before the first byte is an HTTP error, not an event
     return stream_response(request, events, failed=_failed, first=first)
 
@@ -48,21 +51,27 @@ def _failed(problem: ErrorResponse) -> StreamChunk:
     return StreamChunk(content="", done=True, error=problem.message)
 
 
-async def _events(body: AskRequest, request: Request) -> AsyncGenerator[StreamChunk]:
+async def _events(body: AskRequest, request: Request, *, at_once: bool) -> AsyncGenerator[StreamChunk]:
     marks = Numbered()
     pieces = flow.answer(
         body.question,
         project=await project_of(request),
         engines=request.app.state.reading.engines,
         top_k=body.top_k,
+        at_once=at_once,
     )
     async with aclosing(pieces):
         async for piece in pieces:
             if isinstance(piece, Answer):
-                citations = [citation(passage, piece) for passage in marks.passages]
-                nearest = [_topic(passage) for passage in piece.nearest] or None
-                certainty = round(piece.confidence, 4)
-                yield StreamChunk(content="", done=True, citations=citations, confidence=certainty, nearest=nearest)
+                yield StreamChunk(
+                    content="",
+                    done=True,
+                    citations=[citation(passage, piece) for passage in marks.passages],
+                    confidence=round(piece.confidence, 4),
+                    nearest=[_topic(passage) for passage in piece.nearest] or None,
+                    support=sentences(piece),
+                    notice=piece.notice or None,
+                )
             elif words := marks.render(piece):
                 yield StreamChunk(content=words)
 

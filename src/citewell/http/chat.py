@@ -14,15 +14,17 @@ from typing import Annotated
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import TypeAdapter
 
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
 from citewell.answer.receipts import receipt, status
 from citewell.answer.understand import REMEMBERED
-from citewell.errors import BadRequest, CitewellError
+from citewell.errors import BadRequest, CitewellError, WriterUnavailable
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ASK, Door, caller_of, project_of
 from citewell.http.search import where
+from citewell.http.sources import sentences
 from citewell.http.sse import EventStream, events_of, stream_response
 from citewell.logs import request_id
 from citewell.models import Answer, Exchange, Mode, Owner, Passage, Project, Reached, Recorded, Trace
@@ -38,6 +40,7 @@ from citewell.wire.chat import (
     SourceCitation,
 )
 from citewell.wire.errors import ErrorResponse
+from citewell.wire.support import SupportedSentence
 from citewell.wire.text import Uuid4
 
 _log = logging.getLogger("citewell.http")
@@ -45,6 +48,9 @@ _log = logging.getLogger("citewell.http")
 router = APIRouter(tags=["chat"], route_class=Door, responses=DOCUMENTED)
 
 _SNIPPET = 200
+_UNWRITTEN = "AI summarization unavailable"
+_SENTENCES = TypeAdapter(list[SupportedSentence] | None)
+_NOTICE = TypeAdapter(str | None)
 
 Once = Annotated[
     str | None,
@@ -60,7 +66,7 @@ Once = Annotated[
 @router.post("/chat", openapi_extra=ASK)
 async def chat(body: ChatRequest, request: Request, once: Once = None) -> ChatResponse:
     """Answer in a session: the last five exchanges are understood as context."""
-    async with aclosing(_events(await _begun(body, request, once), request)) as events:
+    async with aclosing(_events(await _begun(body, request, once), request, at_once=True)) as events:
         async for event in events:
             if event.response:
                 return event.response
@@ -72,7 +78,8 @@ async def chat(body: ChatRequest, request: Request, once: Once = None) -> ChatRe
 )
 async def chat_stream(body: ChatRequest, request: Request, once: Once = None) -> EventStream:
     """The same as server-sent events: stages, pieces of text, then the whole response."""
-    return stream_response(request, _events(await _begun(body, request, once), request), failed=_failed)
+    events = _events(await _begun(body, request, once), request, at_once=False)
+    return stream_response(request, events, failed=_failed)
 
 
 @router.get("/history/{session_id}", openapi_extra=ASK)
@@ -155,7 +162,7 @@ class _Exchange:
             query=self.body.query,
             response="".join(self.said) if response is None else response.answer or response.fallback_message or "",
             sources=tuple(one.model_dump(mode="json") for one in response.sources) if response else (),
-            metadata=metadata.model_dump(mode="json") | ({} if response else {"incomplete": True}),
+            metadata=metadata.model_dump(mode="json") | (_beside(response) if response else {"incomplete": True}),
             complete=response is not None,
         )
 
@@ -175,7 +182,7 @@ async def _begun(body: ChatRequest, request: Request, once: str | None) -> _Exch
     return _Exchange(body, project, owner, session, once, kept, told)
 
 
-async def _events(one: _Exchange, request: Request) -> AsyncGenerator[ChatEvent]:
+async def _events(one: _Exchange, request: Request, *, at_once: bool) -> AsyncGenerator[ChatEvent]:
     if one.kept and one.kept.complete:
         response = _as_told(one.kept)
         yield ChatEvent(delta=response.answer or "")
@@ -190,6 +197,8 @@ async def _events(one: _Exchange, request: Request) -> AsyncGenerator[ChatEvent]
         history=one.told,
         where=where(one.body.filters),
         selection=one.selection,
+        instead="sources",
+        at_once=at_once,
     )
     try:
         async with aclosing(pieces):
@@ -202,9 +211,9 @@ async def _events(one: _Exchange, request: Request) -> AsyncGenerator[ChatEvent]
                 elif words := marks.render(piece):
                     one.said.append(words)
                     yield ChatEvent(delta=words)
-    except (asyncio.CancelledError, GeneratorExit):
+    except (asyncio.CancelledError, GeneratorExit, WriterUnavailable):
         try:
-            await one.keep(sessions, None)  # the reader left
+            await one.keep(sessions, None)  # the reader left, or the writer did
         except CitewellError as error:  # and nobody is there to be told
             _log.warning("what was said could not be kept: %s", error)
         raise
@@ -216,21 +225,24 @@ def _failed(problem: ErrorResponse) -> ChatEvent:
 
 def _response(one: _Exchange, answer: Answer, cited: list[Passage]) -> ChatResponse:
     sources: list[SourceCitation | SelectedTextCitation]
+    unwritten = answer.mode == "retrieval_only"
     if one.selection:
         covered = answer.confidence > 0
-        note = "The answer quotes this selection." if covered else "This selection does not answer the question."
+        note = "The answer rests on this selection." if covered else "This selection does not answer the question."
         snippet = one.selection.strip()[:_SNIPPET]
         length = len(one.selection)
         sources = [SelectedTextCitation(selection_length=length, snippet=snippet, relevance_note=note)]
     else:
-        sources = [_source(passage, answer) for passage in cited]
+        sources = [_source(passage, answer) for passage in (answer.found if unwritten else cited)]
     found = 0 if one.selection else len(answer.found)
     return ChatResponse(
-        answer="".join(one.said),
-        fallback_message=None,
+        answer=None if unwritten else "".join(one.said),
+        fallback_message=_UNWRITTEN if unwritten else None,
         sources=sources,
         metadata=one.metadata(answer.mode, found=found, low_confidence=answer.low_confidence),
         session_id=one.session,
+        support=sentences(answer),
+        notice=answer.notice or None,
     )
 
 
@@ -262,7 +274,15 @@ def _as_told(kept: Recorded) -> ChatResponse:
         sources=[_as_kept(source) for source in kept.sources],
         metadata=metadata,
         session_id=kept.session_id,
+        support=_SENTENCES.validate_python(kept.metadata.get("support")),
+        notice=_NOTICE.validate_python(kept.metadata.get("notice")),
     )
+
+
+def _beside(response: ChatResponse) -> dict[str, object]:
+    """What is kept of an answer beside its metadata."""
+    told = response.model_dump(mode="json", include={"support", "notice"})
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _as_kept(

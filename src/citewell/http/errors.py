@@ -21,6 +21,7 @@ from citewell.errors import (
     Refused,
     StoreUnavailable,
     TooBusy,
+    WriterUnavailable,
 )
 from citewell.logs import request_id
 from citewell.wire.errors import ErrorCode, ErrorResponse
@@ -37,6 +38,7 @@ _BY_ERROR: dict[type[CitewellError], tuple[int, ErrorCode]] = {
     ModelError: (503, "SERVICE_UNAVAILABLE"),
     IndexUnavailable: (503, "QDRANT_UNAVAILABLE"),
     StoreUnavailable: (503, "SERVICE_UNAVAILABLE"),
+    WriterUnavailable: (503, "GEMINI_UNAVAILABLE"),
 }
 _BY_STATUS: dict[int, ErrorCode] = {
     401: "UNAUTHORIZED",

@@ -12,7 +12,7 @@ from citewell import __version__
 from citewell.errors import CitewellError, EmptyKnowledgeBase
 from citewell.http.gate import OPEN, Door
 from citewell.models import DEFAULT_PROJECT, Project
-from citewell.ports import Index
+from citewell.ports import Index, Writer
 from citewell.wire.health import Condition, Health, Ready, ServiceHealth
 
 router = APIRouter(tags=["operating"], route_class=Door)
@@ -48,13 +48,21 @@ async def ready(request: Request, response: Response) -> Ready:
 async def _services(request: Request) -> list[ServiceHealth]:
     reading = request.app.state.reading
     project = Project.named(DEFAULT_PROJECT).id
+    llm = asyncio.create_task(_llm(reading.engines.writer))
     probed = await asyncio.gather(
         _probe("vector_store", _any_chunks(reading.engines.index, project)),
         _probe("database", reading.library.generation()),
         _probe("embedder", reading.engines.embedder.embed_query("health")),
     )
-    # No LLM is configured: answers are quotations, and nothing is wrong with that.
-    return [*probed, ServiceHealth(name="llm", status="healthy")]
+    return [*probed, await llm]
+
+
+async def _llm(writer: Writer | None) -> ServiceHealth:
+    """Without one answers are quotations, and nothing is wrong with that; where it fails they are, too."""
+    if writer is None:
+        return ServiceHealth(name="llm", status="healthy")
+    probed = await _probe("llm", writer.reach())
+    return probed if probed.status == "healthy" else probed.model_copy(update={"status": "degraded"})
 
 
 async def _any_chunks(index: Index, project: UUID) -> None:

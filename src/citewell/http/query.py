@@ -7,6 +7,7 @@ from citewell.answer.citations import Numbered
 from citewell.answer.receipts import receipt
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ASK, Door, project_of
+from citewell.http.sources import sentences
 from citewell.models import Answer, Passage
 from citewell.wire.query import QueryRequest, QueryResponse, Source
 
@@ -25,10 +26,16 @@ async def query(body: QueryRequest, request: Request) -> QueryResponse:
         engines=request.app.state.reading.engines,
         top_k=_MOST_SOURCES,
         hint=(body.selected_text or "").strip(),
+        at_once=True,
     )
     text, answer = await flow.whole(pieces, marks.render)
     named = marks.passages or answer.nearest or answer.found
-    return QueryResponse(answer=text, sources=[_source(passage, answer) for passage in named[:_MOST_SOURCES]])
+    return QueryResponse(
+        answer=text,
+        sources=[_source(passage, answer) for passage in named[:_MOST_SOURCES]],
+        support=sentences(answer),
+        notice=answer.notice or None,
+    )
 
 
 def _source(passage: Passage, answer: Answer) -> Source:

@@ -1,7 +1,9 @@
 """A chunk as the `/api/v1` doors show it."""
 
 from citewell.answer.receipts import receipt
+from citewell.answer.telling import EXTRACTIVE
 from citewell.models import Answer, Chunk, Passage
+from citewell.wire.support import SupportedSentence
 from citewell.wire.v1_chat import Source
 
 
@@ -22,6 +24,23 @@ def source(chunk: Chunk, *, score: float | None = None) -> Source:
         chapter=chunk.chapter,
         section=chunk.section,
     )
+
+
+def sentences(answer: Answer) -> list[SupportedSentence] | None:
+    """The claims of an answer that was written, with their verdicts; a quotation needs none."""
+    if answer.model == EXTRACTIVE:
+        return None
+    told = [
+        SupportedSentence(
+            sentence=one.text,
+            verdict=one.support.verdict,
+            score=one.support.score,
+            chunk_ids=[passage.chunk.id for passage in one.passages],
+        )
+        for one in answer.segments
+        if one.support
+    ]
+    return told or None
 
 
 def cited_source(passage: Passage, answer: Answer) -> Source:

@@ -10,7 +10,7 @@ from citewell.answer import flow
 from citewell.answer.citations import Marked
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ASK, Door, project_of
-from citewell.http.sources import cited_source
+from citewell.http.sources import cited_source, sentences
 from citewell.http.sse import EventStream, events_of, stream_response
 from citewell.models import Answer, Exchange, Project, Reached
 from citewell.wire.errors import ErrorResponse
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/api/v1", tags=["projects"], route_class=Door, respon
 @router.post("/chat", openapi_extra=ASK)
 async def v1_chat(body: ChatRequest, request: Request) -> ChatResponse:
     """Answer from a project. `[<chunk id>]` in the response names an entry of `sources`."""
-    async with aclosing(_events(body, await project_of(request, body.projectId), request)) as events:
+    async with aclosing(_events(body, await project_of(request, body.projectId), request, at_once=True)) as events:
         async for event in events:
             if event.response:
                 return event.response
@@ -34,7 +34,7 @@ async def v1_chat(body: ChatRequest, request: Request) -> ChatResponse:
 )
 async def v1_chat_stream(body: ChatRequest, request: Request) -> EventStream:
     """The same as server-sent events: stages, pieces of text, then the whole response."""
-    events = _events(body, await project_of(request, body.projectId), request)
+    events = _events(body, await project_of(request, body.projectId), request, at_once=False)
     return stream_response(request, events, failed=_failed)
 
 
@@ -42,12 +42,16 @@ def _failed(problem: ErrorResponse) -> ChatEvent:
     return ChatEvent(done=True, error=problem)
 
 
-async def _events(body: ChatRequest, project: Project, request: Request) -> AsyncGenerator[ChatEvent]:
+async def _events(body: ChatRequest, project: Project, request: Request, *, at_once: bool) -> AsyncGenerator[ChatEvent]:
     began = perf_counter()
     marks, said = Marked(), list[str]()
     history = body.history or []
     pieces = flow.answer(
-        body.message, project=project, engines=request.app.state.reading.engines, history=exchanges(history)
+        body.message,
+        project=project,
+        engines=request.app.state.reading.engines,
+        history=exchanges(history),
+        at_once=at_once,
     )
     async with aclosing(pieces):
         async for piece in pieces:
@@ -62,8 +66,10 @@ async def _events(body: ChatRequest, project: Project, request: Request) -> Asyn
                     sources=[cited_source(passage, piece) for passage in marks.passages],
                     model=piece.model,
                     totalDuration=round((perf_counter() - began) * 1000),
-                    promptEvalCount=None,
-                    evalCount=None,
+                    promptEvalCount=piece.spent.read if piece.spent else None,
+                    evalCount=piece.spent.written if piece.spent else None,
+                    support=sentences(piece),
+                    notice=piece.notice or None,
                 )
                 yield ChatEvent(done=True, response=response)
             elif words := marks.render(piece):

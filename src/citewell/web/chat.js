@@ -50,6 +50,8 @@ async function ask(question) {
       bubble.append(element("p", "certainty", `Confidence ${Math.round(last.confidence * 100)} %`));
     }
     if (last.nearest?.length) bubble.append(topics(last.nearest));
+    for (const doubt of doubts(last.support ?? [])) bubble.append(doubt);
+    if (last.notice) bubble.append(element("p", "certainty", last.notice));
   } catch (error) {
     bubble.className = "answer failed";
     bubble.append(element("p", "", error instanceof TypeError ? "The server cannot be reached. Is it still running?" : error.message));
@@ -161,6 +163,16 @@ function sources(citations, turn) {
     list.append(item);
   });
   return list;
+}
+
+/** The sentences that nothing bears out, each with why. */
+function doubts(support) {
+  const why = { unsupported: "Its source does not seem to say", uncited: "No source was named for" };
+  return support.filter(({ verdict }) => verdict in why).map(({ sentence, verdict }) => {
+    const line = element("p", "doubt", `${why[verdict]}: `);
+    line.append(element("q", "", sentence));
+    return line;
+  });
 }
 
 /** Topics the book covers, as links where they have a page. */

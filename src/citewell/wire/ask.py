@@ -5,6 +5,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from citewell.wire.receipt import Receipt
+from citewell.wire.support import NOTICE, SUPPORT, SupportedSentence
 from citewell.wire.text import Question, Whole, unsaid
 
 
@@ -41,6 +42,8 @@ class AskResponse(BaseModel):
     citations: list[Citation]
     confidence: float = Field(ge=0, le=1)
     nearest: list[Topic] | None = Field(None, exclude_if=unsaid)
+    support: list[SupportedSentence] | None = SUPPORT
+    notice: str | None = NOTICE
 
 
 class StreamChunk(BaseModel):
@@ -51,4 +54,6 @@ class StreamChunk(BaseModel):
     citations: list[Citation] | None = Field(None, exclude_if=unsaid)
     confidence: float | None = Field(None, exclude_if=unsaid)
     nearest: list[Topic] | None = Field(None, exclude_if=unsaid)
+    support: list[SupportedSentence] | None = SUPPORT
+    notice: str | None = NOTICE
     error: str | None = Field(None, exclude_if=unsaid)

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from citewell.wire.errors import ErrorResponse
 from citewell.wire.receipt import Receipt
+from citewell.wire.support import NOTICE, SUPPORT, SupportedSentence
 from citewell.wire.text import SOMETHING, Query, Selection, Uuid4, unsaid
 
 CitationStatus = Literal["valid", "moved", "changed", "deleted", "unknown"]
@@ -72,6 +73,8 @@ class ChatResponse(BaseModel):
     sources: list[SourceCitation | SelectedTextCitation]
     metadata: ResponseMetadata
     session_id: UUID
+    support: list[SupportedSentence] | None = SUPPORT
+    notice: str | None = NOTICE
 
 
 class ChatEvent(BaseModel):

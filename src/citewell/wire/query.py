@@ -5,6 +5,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from citewell.wire.receipt import Receipt
+from citewell.wire.support import NOTICE, SUPPORT, SupportedSentence
 from citewell.wire.text import Hint, ShortQuery
 
 
@@ -33,3 +34,5 @@ class QueryResponse(BaseModel):
 
     answer: str = Field(min_length=1)
     sources: list[Source] = Field(min_length=1, max_length=5)
+    support: list[SupportedSentence] | None = SUPPORT
+    notice: str | None = NOTICE

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from citewell.wire.errors import ErrorResponse
 from citewell.wire.receipt import Receipt
+from citewell.wire.support import NOTICE, SUPPORT, SupportedSentence
 from citewell.wire.text import Query, Text, unsaid
 
 
@@ -44,6 +45,8 @@ class ChatResponse(BaseModel):
     totalDuration: int | None = Field(ge=0, description="Milliseconds.")  # noqa: N815
     promptEvalCount: int | None = Field(ge=0)  # noqa: N815
     evalCount: int | None = Field(ge=0)  # noqa: N815
+    support: list[SupportedSentence] | None = SUPPORT
+    notice: str | None = NOTICE
 
 
 class ChatEvent(BaseModel):

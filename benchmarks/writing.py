@@ -1,0 +1,150 @@
+"""What our code adds to an answer that an LLM writes: until the first word, and for each word after it.
+
+    python benchmarks/writing.py FOLDER [--questions FILE] [--rounds N]
+
+A loopback server plays the LLM and says what the passages say, with citations. The time spent waiting for it is taken
+out; what is left is ours: understanding, retrieval, prompt, citations, support checks. The first word is given as a
+ratio to retrieval alone, measured in the same rounds; the SDK's own share of a word is shown beside ours.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from citewell import wiring
+from citewell.answer.flow import answer
+from citewell.answer.retrieve import Engines, retrieve
+from citewell.ingest.flow import ingest
+from citewell.models import Project, Spent
+from citewell.ports import Assignment, Writer
+from citewell.settings import Settings
+
+PROJECT = Project.named("benchmark")
+SENTENCES = 12
+
+
+class Timed:
+    """A writer that knows how long it was waited for, and how long each of its words kept its reader busy."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self.model, self.context_tokens = writer.model, writer.context_tokens
+        self.waited = 0.0
+        self.busy: list[float] = []
+
+    async def write(self, work: Assignment) -> AsyncGenerator[str | Spent, None]:
+        async with aclosing(self._writer.write(work)) as words:
+            while True:
+                began = perf_counter()
+                word = await anext(words, None)
+                self.waited += perf_counter() - began
+                if word is None:
+                    return
+                began = perf_counter()
+                yield word
+                self.busy.append(perf_counter() - began)
+
+    async def reach(self) -> None:
+        await self._writer.reach()
+
+    async def close(self) -> None:
+        await self._writer.close()
+
+
+def quoting(request: dict[str, Any]) -> str:
+    """What the passages say, sentence by sentence, each with the number of its passage."""
+    told = "\n".join(str(one.get("content") or "") for one in request["messages"])
+    said = []
+    for number, _, text in re.findall(r"^\[(\d+)\][^\n]*\n<passage (\w+)>\n(.*?)\n</passage \2>", told, re.S | re.M):
+        prose = " ".join(line for line in text.split("\n") if line[:1].isalpha())
+        said += [f"{one} [{number}]." for one in prose.split(". ")[:4] if len(one) > 20]
+    return " ".join(said[:SENTENCES])
+
+
+def serve() -> None:
+    """The LLM, in a process of its own, so that it takes no time of ours."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.llm import LLM, Says
+
+    with LLM(lambda request: Says(quoting(request) or "NOT_COVERED")) as llm:
+        print(llm.url, flush=True)
+        sys.stdin.read()
+
+
+@asynccontextmanager
+async def engines(folder: Path, url: str, key: str) -> AsyncIterator[Engines]:
+    with tempfile.TemporaryDirectory() as home:
+        settings = Settings(home=Path(home), llm_base_url=url, llm_model="loopback-1", llm_api_key=key)
+        async with wiring.writing(settings, wait=False, on_wait=lambda: None) as ingesting:
+            recipe = wiring.recipe(settings)
+            await ingest([folder], project=PROJECT, engines=ingesting, recipe=recipe, progress=lambda *_: None)
+        async with wiring.reading(settings) as reading:
+            yield reading.engines
+
+
+async def measure(folder: Path, questions: list[str], rounds: int, url: str, key: str) -> None:
+    retrieval, first, words = [], [], []
+    pieces = 0
+    async with engines(folder, url, key) as ready:
+        for number in range(rounds + 1):
+            for question in questions:
+                began = perf_counter()
+                await retrieve(question, project=PROJECT.id, engines=ready, limit=5)
+                searched = perf_counter() - began
+                assert ready.writer
+                timed = Timed(ready.writer)
+                began, told = perf_counter(), 0.0
+                async with aclosing(answer(question, project=PROJECT, engines=replace(ready, writer=timed))) as stream:
+                    async for piece in stream:
+                        if isinstance(piece, str) and not told:
+                            told = perf_counter() - began - timed.waited
+                        pieces += 1
+                if number and timed.busy:  # the first round warms up
+                    retrieval.append(searched)
+                    first.append(told)
+                    words += timed.busy
+    ratio = statistics.median(ours / theirs for ours, theirs in zip(first, retrieval, strict=True))
+    print(f"{len(first)} answers, {len(words)} words of 4 characters")
+    print(f"first word: {ratio:.2f} x retrieval (median {statistics.median(first) * 1000:.1f} ms, LLM taken out)")
+    print(
+        f"each word: {statistics.fmean(words) * 1000:.4f} ms of ours, median {statistics.median(words) * 1000:.4f} ms"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--questions", type=Path, help="a golden.jsonl; by default the folder's own")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        return serve()
+    lines = (options.questions or options.folder / "golden.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line)["text"] for line in lines if line.strip()][:30]
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.llm import KEY
+
+    serving = [sys.executable, __file__, "-", "--serve"]
+    with subprocess.Popen(serving, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdin
+        url = process.stdout.readline().strip()
+        asyncio.run(measure(options.folder, questions, options.rounds, url, KEY))
+        process.stdin.close()
+    return None
+
+
+if __name__ == "__main__":
+    main()

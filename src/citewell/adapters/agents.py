@@ -1,0 +1,302 @@
+"""An LLM through the OpenAI Agents SDK: any server that speaks OpenAI's chat completions.
+
+Knows how to ask, to wait and to give up; nothing of what is asked, or of what an answer does when nobody writes it.
+What leaves this machine is the assignment, and what the searches it allows find.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, TypeAlias
+
+import httpx2
+from agents import Agent, FunctionTool, ModelSettings, RunConfig, Runner, set_tracing_disabled
+from agents import OpenAIChatCompletionsModel as ChatModel
+from agents.exceptions import AgentsException, MaxTurnsExceeded
+from agents.items import TResponseInputItem, TResponseStreamEvent
+from agents.result import RunResultStreaming
+from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, AsyncOpenAI, OpenAIError
+from pydantic import BaseModel, Field, ValidationError
+
+from citewell.adapters.patience import Patience, Pause, sendable
+from citewell.errors import SettingsError, WriterUnavailable
+from citewell.models import Spent
+from citewell.ports import Assignment, Search
+
+set_tracing_disabled(True)  # or the SDK would send every question to its vendor, whoever the LLM is
+
+_CONNECT_SECONDS = 5.0
+_CHECK_SECONDS = 5.0  # for the one try that finds out whether a failure is over
+_TURNS = 5
+_SEARCHES = 3
+# What comes of a stream that is not as documented: the SDK takes it apart without looking first.
+_SENSELESS = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+_FAULTS = (OpenAIError, httpx2.HTTPError, AgentsException, TimeoutError, *_SENSELESS)
+
+_Words: TypeAlias = "asyncio.Queue[str | Exception | None]"
+
+
+class _Silent(ValueError):
+    """A run that ended well, without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Where an LLM is, what its model is called there, and what it can take."""
+
+    name: str
+    base_url: str
+    model: str
+    key: str = ""
+    key_name: str = "CITEWELL_LLM_API_KEY"
+    context_tokens: int = 8192
+    temperature: float | None = None
+    thinks: bool = False
+    """Whether what it thinks counts as written, so that a limit on the answer would silence it."""
+    silent_seconds: float = 30.0
+    """How long it may be silent."""
+
+
+PROVIDERS = {
+    "openai": Provider("OpenAI", "https://api.openai.com/v1", "gpt-5-mini", thinks=True),
+    "gemini": Provider(
+        "Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-flash-latest", thinks=True
+    ),
+    "ollama": Provider("Ollama", "http://127.0.0.1:11434/v1", "llama3.2"),
+    "custom": Provider("the LLM server", "", ""),
+}
+
+
+class AgentsWriter:
+    """Writes with one model. The first try that finds the server dead is the last for a while."""
+
+    def __init__(
+        self, provider: Provider, *, patience: Patience | None = None, now: Callable[[], float] = monotonic
+    ) -> None:
+        key = provider.key.strip()
+        if not all("!" <= mark <= "~" for mark in key):
+            raise SettingsError(f"{provider.key_name} is no key: it has characters that no key has")
+        self.model = provider.model
+        self.context_tokens = provider.context_tokens
+        self._provider = provider
+        self._key = key
+        silent = provider.silent_seconds
+        patience = patience or Patience(try_seconds=silent, whole_seconds=3.5 * silent, backoff_seconds=0.5)
+        self._patience = patience
+        self._pause = Pause(patience, now)
+        self._takes_tools = True
+        self._client = AsyncOpenAI(
+            api_key=key or "none",  # a local server asks for no key, the SDK does
+            base_url=provider.base_url,
+            max_retries=0,  # the repeating is done here: the SDK would repeat neither after a cut nor by our clock
+            timeout=httpx2.Timeout(patience.try_seconds, connect=min(_CONNECT_SECONDS, patience.try_seconds)),
+        )
+
+    async def write(self, work: Assignment) -> AsyncGenerator[str | Spent, None]:
+        tries = self._pause.tries()
+        if not tries:
+            raise WriterUnavailable(
+                f"{self._provider.name} failed a moment ago ({self._pause.reason}) and is left alone for now"
+            )
+        checking = tries < self._patience.tries
+        give_up = asyncio.get_running_loop().time() + self._patience.whole_seconds
+        attempt, said = 0, False
+        while True:
+            try:
+                async with aclosing(self._run(work, first_seconds=_CHECK_SECONDS if checking else None)) as words:
+                    async for piece in words:
+                        said = said or isinstance(piece, str)
+                        yield piece
+                self._pause.end()
+                return
+            except _FAULTS as error:
+                if not said and self._takes_tools and _refuses_tools(error):
+                    self._takes_tools = False
+                    continue
+                attempt += 1
+                wait = self._patience.wait(attempt, _headers(error))
+                late = asyncio.get_running_loop().time() + wait >= give_up
+                if said or attempt >= tries or late or not _passing(error):
+                    told = self._told(error)
+                    if not said and _everybodys(error):
+                        self._pause.begin(str(told))
+                    raise told from error
+            await asyncio.sleep(wait)
+
+    async def reach(self) -> None:
+        try:
+            async with asyncio.timeout(_CHECK_SECONDS):
+                await self._client.models.list()
+        except _FAULTS as error:
+            if not isinstance(error, APIStatusError) or error.status_code in (401, 403) or error.status_code >= 500:
+                raise self._told(error) from error
+        if self._pause.resting:
+            raise WriterUnavailable(self._pause.reason)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _run(self, work: Assignment, *, first_seconds: float | None) -> AsyncGenerator[str | Spent, None]:
+        """One run of the agent, to its end or to its first fault."""
+        heard: _Words = asyncio.Queue()
+        agent = Agent(
+            name="Citewell",
+            instructions=sendable(work.rules),
+            model=_Heard(self._provider.model, self._client, heard),
+            tools=[_tool(work.search)] if work.search and self._takes_tools else [],
+            model_settings=ModelSettings(
+                temperature=self._provider.temperature,
+                max_tokens=None if self._provider.thinks else work.longest,
+                include_usage=True,
+            ),
+        )
+        config = RunConfig(tracing_disabled=True, tool_not_found_behavior="return_error_to_model")
+        run = Runner.run_streamed(agent, _messages(work), run_config=config, max_turns=_TURNS)
+        ending = asyncio.create_task(_end(run, heard))
+        silent = True
+        seconds = min(first_seconds or self._patience.try_seconds, self._patience.try_seconds)
+        try:
+            while True:
+                async with asyncio.timeout(seconds):
+                    said = await heard.get()
+                match said:
+                    case Exception():
+                        raise said
+                    case None:
+                        break
+                    case words:
+                        silent, seconds = False, self._patience.try_seconds
+                        yield words
+            if silent:
+                raise _Silent
+            used = run.context_wrapper.usage
+            yield Spent(used.input_tokens or None, used.output_tokens or None)
+        finally:
+            run.cancel()
+            ending.cancel()
+            await asyncio.wait([ending])
+
+    def _told(self, error: Exception) -> WriterUnavailable:
+        """What went wrong, in words that its operator can use and without a word of the key."""
+        name = self._provider.name
+        match error:
+            case APIStatusError(status_code=401 | 403 as status):
+                words = f"{name} refuses the key in {self._provider.key_name} (status {status})"
+            case APIStatusError(status_code=status):
+                words = f"{name} answered with status {status}{self._message(error)}"
+            case APITimeoutError() | TimeoutError():
+                words = f"{name} did not answer in time"
+            case APIConnectionError() | httpx2.HTTPError():
+                words = f"{name} cannot be reached, or broke off ({type(error.__cause__ or error).__name__})"
+            case APIError():
+                words = f"{name} broke off{self._message(error)}"
+            case _Silent():
+                words = f"{self.model} wrote nothing"
+            case MaxTurnsExceeded():
+                words = f"{self.model} kept searching and wrote nothing"
+            case _:
+                words = f"the answer of {name} makes no sense"
+        return WriterUnavailable(words)
+
+    def _message(self, error: APIError) -> str:
+        """What the server says itself, where it says it as documented; a proxy's page is nobody's message."""
+        message = error.body.get("message") if isinstance(error.body, dict) else None
+        if not isinstance(message, str):
+            return ""
+        shown = message.replace(self._key, "…") if self._key else message
+        return f": {' '.join(shown.split())[:200]}"
+
+
+class _Heard(ChatModel):
+    """Puts words aside as they come in: the SDK loses those that wait in its own queue when a stream breaks off."""
+
+    def __init__(self, model: str, client: AsyncOpenAI, heard: "_Words") -> None:
+        super().__init__(model=model, openai_client=client)
+        self._words = heard
+
+    async def stream_response(self, *args: Any, **how: Any) -> AsyncIterator[TResponseStreamEvent]:
+        async for event in super().stream_response(*args, **how):
+            if event.type == "response.output_text.delta" and event.delta:
+                self._words.put_nowait(event.delta)
+            yield event
+
+
+async def _end(run: RunResultStreaming, heard: "_Words") -> None:
+    """See a run to its end; the last thing heard is None, or its fault."""
+    try:
+        async for _ in run.stream_events():
+            pass
+        heard.put_nowait(None)
+    except _FAULTS as error:
+        heard.put_nowait(error)
+    finally:
+        run.cancel()
+        if (task := run.run_loop_task) is not None:
+            await asyncio.wait([task])
+
+
+class _Wanted(BaseModel):
+    """What the tool may be asked for."""
+
+    query: str = Field(min_length=1, max_length=1000, description="What to look for, in the book's own words.")
+    limit: int = Field(5, ge=1, le=10, description="How many passages to give at most.")
+    score_threshold: float = Field(0.0, ge=0.0, le=1.0, description="The least similarity a passage must have.")
+
+
+def _tool(search: Search) -> FunctionTool:
+    left = _SEARCHES
+
+    async def invoke(_context: object, arguments: str) -> str:
+        nonlocal left
+        if not left:
+            return json.dumps({"results": [], "total_results": 0, "message": "No more searches. Answer now."})
+        left -= 1
+        try:
+            wanted = _Wanted.model_validate_json(arguments)
+        except ValidationError as error:
+            wrong = error.errors(include_url=False)[0]
+            return json.dumps({"results": [], "total_results": 0, "message": f"{wrong['loc']}: {wrong['msg']}"})
+        return await search(wanted.query, wanted.limit, wanted.score_threshold)
+
+    return FunctionTool(
+        name="search_book_content",
+        description="Search the book for more passages. Each one found has a number to cite it by.",
+        params_json_schema=_Wanted.model_json_schema(),
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+    )
+
+
+def _messages(work: Assignment) -> list[TResponseInputItem]:
+    told: list[TResponseInputItem] = []
+    for exchange in work.said:
+        told.append({"role": "user", "content": sendable(exchange.question)})
+        if exchange.answer:
+            told.append({"role": "assistant", "content": sendable(exchange.answer)})
+    return [*told, {"role": "user", "content": sendable(work.wish)}]
+
+
+def _refuses_tools(error: Exception) -> bool:
+    """Whether a server turns the request down because its model cannot call tools."""
+    return isinstance(error, APIStatusError) and error.status_code in (400, 404, 422, 501) and "tool" in str(error)
+
+
+def _headers(error: Exception) -> Mapping[str, str]:
+    return error.response.headers if isinstance(error, APIStatusError) else {}
+
+
+def _passing(error: Exception) -> bool:
+    """Whether another try may succeed."""
+    if isinstance(error, APIStatusError):
+        return error.status_code in (408, 409, 429) or error.status_code >= 500
+    return not isinstance(error, MaxTurnsExceeded)
+
+
+def _everybodys(error: Exception) -> bool:
+    """Whether the next question would meet the same fault: not, where this one was too long or not to its taste."""
+    return not isinstance(error, MaxTurnsExceeded) and not (
+        isinstance(error, APIStatusError) and error.status_code in (400, 413, 422)
+    )

@@ -1,0 +1,164 @@
+"""What a writer says becomes an answer: its numbers become citations, and each sentence is held against what it cites.
+
+    words → what it thinks, and its word for "not covered", go → numbers become passages → what is unsafe goes
+          → a citation that its words do not rest on moves to the passage that they do → sentences with verdicts
+
+All of it while the words come in, and the same however they are cut into pieces. Pure.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from citewell.answer.handles import Handles
+from citewell.answer.opening import Opening
+from citewell.answer.safety import Safe
+from citewell.answer.sentences import Sentences
+from citewell.answer.support import needs_support, support, verdict
+from citewell.answer.units import quote, units
+from citewell.answer.write import Desk
+from citewell.models import Cite, Passage, Piece, Segment, Support
+from citewell.terms import stems
+
+_UNCITED = Support("uncited", 0.0)
+
+
+class Composer:
+    """Feed it what a writer says: it gives what a reader sees, and in the end the `segments` of the answer.
+
+    Every citation is of the `selection`, if there is one. When `strict`, a sentence is held back until it has ended,
+    and dropped where nothing that the writer was given supports it.
+    """
+
+    def __init__(self, desk: Desk, rules: str, *, selection: Passage | None = None, strict: bool = False) -> None:
+        self._opening = Opening()
+        self._handles = Handles(lambda number: desk.at(number) is not None)
+        self._safe = Safe(rules, lambda: _sources(desk.passages))
+        self._checked = _Checked(desk, selection, strict)
+
+    def feed(self, words: str) -> list[Piece]:
+        return self._checked.feed(self._safe.feed(self._handles.feed(self._opening.feed(words))))
+
+    def end(self) -> list[Piece]:
+        rest = self._safe.feed(self._handles.feed(self._opening.end()) + self._handles.end())
+        return self._checked.feed(rest + self._safe.end()) + self._checked.end()
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return tuple(self._checked.segments)
+
+    @property
+    def declined(self) -> bool:
+        """Whether the writer says that its passages do not answer, and rests nothing on them."""
+        return self._opening.declined and not any(segment.passages for segment in self.segments)
+
+
+def _sources(passages: Sequence[Passage]) -> Iterable[str]:
+    for passage in passages:
+        yield passage.chunk.text
+        yield passage.chunk.url or ""
+
+
+@dataclass(slots=True)
+class _Checked:
+    """Sentences as they come in, with the passages that each cites and whether these bear it out."""
+
+    desk: Desk
+    selection: Passage | None
+    strict: bool
+    segments: list[Segment] = field(default_factory=list)
+    _sentences: Sentences = field(default_factory=Sentences)
+    _cites: list[tuple[int, Passage]] = field(default_factory=list)
+    """Where in the open sentence what is cited."""
+    _together: list[Passage] = field(default_factory=list)
+    """What the last marks cite, as long as no word has followed."""
+
+    def feed(self, items: Iterable[str | int]) -> list[Piece]:
+        shown: list[Piece] = []
+        for item in items:
+            if isinstance(item, str):
+                shown += [*self._settled(), *self._said(item)]
+            elif (passage := self.desk.at(item)) and passage not in self._together:
+                self._together.append(passage)
+        return shown
+
+    def end(self) -> list[Piece]:
+        shown = list(self._settled())
+        return shown + [piece for text in self._sentences.end() for piece in self._ended(text)]
+
+    def _said(self, text: str) -> list[Piece]:
+        ended = [piece for sentence in self._sentences.feed(text) for piece in self._ended(sentence)]
+        return ended if self.strict else [text]
+
+    def _settled(self) -> list[Piece]:
+        """The marks that stand together, each at a passage that bears out the words before it, where there is one."""
+        if not self._together:
+            return []
+        place = len(self._sentences.open)
+        words = self._sentences.last(self._cites[-1][0] if self._cites else 0)
+        cited = self._better(words) or self._together
+        self._cites += [(place, passage) for passage in cited]
+        self._together = []
+        return [] if self.strict else [Cite(self._shown(passage)) for passage in cited]
+
+    def _better(self, words: str) -> list[Passage]:
+        """The passage that words rest on, where those that are cited do not bear them out; else nothing."""
+        if not needs_support(words) or verdict(support(words, _texts(self._together))) != "unsupported":
+            return []
+        others = [one for one in self.desk.passages if one not in self._together]
+        scores = [support(words, _texts([one])) for one in others]
+        best = max(range(len(others)), key=scores.__getitem__, default=None)
+        return [others[best]] if best is not None and verdict(scores[best]) == "supported" else []
+
+    def _ended(self, sentence: str) -> list[Piece]:
+        """The sentence is complete: it gets its verdict; and, when strict, it is shown, or not."""
+        here = [(place, passage) for place, passage in self._cites if place <= len(sentence)]
+        self._cites = [(place - len(sentence), passage) for place, passage in self._cites[len(here) :]]
+        cited = list(dict.fromkeys(passage for _, passage in here))
+        held = self._verdict(sentence, cited)
+        if self.strict and held and not self._borne_out(sentence, held):
+            return []
+        self.segments.append(self._segment(sentence.strip(), cited, held))
+        return self._pieces(sentence, here) if self.strict else []
+
+    def _verdict(self, sentence: str, cited: Sequence[Passage]) -> Support | None:
+        if not cited:
+            return _UNCITED if needs_support(sentence) else None
+        score = support(sentence, _texts(cited))
+        return Support(verdict(score), round(score, 4))
+
+    def _borne_out(self, sentence: str, held: Support) -> bool:
+        if held.verdict != "uncited":
+            return held.verdict != "unsupported"
+        return verdict(support(sentence, _texts(self.desk.passages))) == "supported"
+
+    def _segment(self, text: str, cited: Sequence[Passage], held: Support | None) -> Segment:
+        quotes = [_nearest_words(text, passage) for passage in cited]
+        if self.selection and cited:
+            return Segment(text, (self.selection,), support=held, quotes=(quotes[0],))
+        return Segment(text, tuple(cited), support=held, quotes=tuple(quotes))
+
+    def _pieces(self, sentence: str, cites: Sequence[tuple[int, Passage]]) -> list[Piece]:
+        pieces: list[Piece] = []
+        start = 0
+        for place, passage in cites:
+            pieces += [sentence[start:place], Cite(self._shown(passage))]
+            start = place
+        return [piece for piece in [*pieces, sentence[start:]] if piece != ""]
+
+    def _shown(self, passage: Passage) -> Passage:
+        return self.selection or passage
+
+
+def _texts(passages: Sequence[Passage]) -> list[str]:
+    return [passage.chunk.text for passage in passages]
+
+
+def _nearest_words(sentence: str, passage: Passage) -> str:
+    """The words of a passage that a sentence most likely rests on."""
+    text = passage.chunk.text
+    said = set(stems(sentence))
+    quotable = [one for one in units(text) if one.kind in ("sentence", "item")] or list(units(text))
+    if not quotable:
+        return text
+    best = max(quotable, key=lambda one: len(said.intersection(stems(quote(text, one)))))
+    return text[best.start : best.end]

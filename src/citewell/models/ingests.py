@@ -1,0 +1,36 @@
+"""How an ingest ended, and what one would do."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """How an ingest ended; `exit_code` is 0 exactly when `errors` is empty."""
+
+    files_processed: int
+    chunks_created: int
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    files_unchanged: int = 0
+    files_removed: int = 0
+    chunks_embedded: int = 0
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def exit_code(self) -> int:
+        return 1 if self.errors else 0
+
+
+@dataclass(slots=True)
+class Preview:
+    """What an ingest would do: files by path, chunks and embeddings by number."""
+
+    added: list[str]
+    changed: list[str]
+    unchanged: list[str]
+    removed: list[str]
+    errors: list[str]
+    chunks_added: int = 0
+    chunks_removed: int = 0
+    chunks_unchanged: int = 0
+    embeddings_needed: int = 0

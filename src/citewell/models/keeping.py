@@ -1,0 +1,72 @@
+"""What outlasts a connection beside the library: conversations, keys and uploads."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from citewell.models.documents import Project, document_id
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An exchange as it is kept: with the sources and metadata its reader was given."""
+
+    session_id: UUID
+    timestamp: datetime
+    query: str
+    response: str
+    sources: tuple[dict[str, object], ...] = ()
+    metadata: dict[str, object] = field(default_factory=dict)
+    complete: bool = True
+    """Whether all was said before the reader left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a session is: a project's, and of the key that opened it ("" where none was needed)."""
+
+    project: UUID
+    key: str = ""
+    admin: bool = False
+    """Whether every session of the project may be seen."""
+
+
+Scope = Literal["ask", "admin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a key may do. The secret itself is kept nowhere."""
+
+    id: str
+    name: str
+    scope: Scope
+    created_at: datetime
+    project: UUID | None = None
+    """The only project it opens; none means every one."""
+    per_minute: int | None = None
+    """Requests a minute; none means what the settings say."""
+    revoked_at: datetime | None = None
+
+
+Status = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED"]
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A document on its way in, or out. A "delete" of the path "" is of the project itself, with all it holds."""
+
+    id: UUID
+    project: Project
+    path: str
+    kind: Literal["ingest", "delete"]
+    status: Status
+    size: int
+    created_at: datetime
+    error: str | None = None
+    attempts: int = 0
+
+    @property
+    def document_id(self) -> UUID:
+        return document_id(self.project, self.path)
