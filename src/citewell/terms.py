@@ -50,6 +50,11 @@ def _function_words() -> dict[str, frozenset[str]]:
     return {name: frozenset(said.split()) for name, said in (line.split(":") for line in lines)}
 
 
+def function_words(tongue: str) -> frozenset[str]:
+    """The little words of a language, which say nothing by themselves."""
+    return _function_words().get(tongue, frozenset())
+
+
 @cache
 def _languages() -> dict[str, list[str]]:
     """The languages that each function word is one of."""
@@ -159,7 +164,7 @@ def worth(count: int, length: int) -> float:
 def substance(text: str) -> list[str]:
     """The words of a text that say what it is about; none where all of it is wrapping."""
     tongue = language(text)
-    wrapping = _WRAPPING if tongue == ENGLISH else _function_words().get(tongue, frozenset())
+    wrapping = _WRAPPING if tongue == ENGLISH else function_words(tongue)
     return [word for word in words(text) if word.casefold().replace("’", "'") not in wrapping]
 
 

@@ -1,0 +1,77 @@
+"""How likely a text supports a sentence: word by word, number by number. Pure.
+
+Fitted by `benchmarks/support.py` on claims that people held against passages. It reads words, numbers with their
+units, names, negations and opposites, and the similarity of embeddings where the caller knows it; it knows nothing of
+who cited what.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Literal
+
+import numpy as np
+
+from citewell.answer.evidence import Evidence, bare, read, without_marks
+from citewell.answer.misquote import MISQUOTED, misquotes
+from citewell.answer.signs import SIGNS, signs
+from citewell.answer.trees import Trees
+from citewell.terms import words
+
+Verdict = Literal["supported", "weak", "unsupported", "uncited"]
+
+_DATA = files("citewell").joinpath("data", "support.json")
+_FITTED = json.loads(_DATA.read_text(encoding="utf-8"))
+_WORDS = Trees(_FITTED["words"], tuple(SIGNS))
+_BOTH = Trees(_FITTED["words and similarity"], (*SIGNS, "similarity"))
+
+BANDS: dict[str, float] = _FITTED["bands"]
+"""The least probability of a sentence that is called supported, and of one that is called weak."""
+
+_TALK = re.compile(
+    r"""^(?:sure|certainly|of\ course|yes|no|okay|ok|great(?:\ question)?|hello|hi|thanks|thank\ you|sorry)\b[\s,!.]*$
+      | ^(?:(?:sure|certainly|of\ course|yes)[,!.]?\s+)?
+        (?:here\ (?:is|are)|here['’]s|let\ me|let['’]s|i\ (?:hope|will|can)|i['’](?:ll|m\ (?:happy|glad))
+           |(?:the|these|those|this)\ (?:following\ )?(?:are\ the\ )?
+            (?:steps?|points?|list|reasons?|examples?)\ (?:are|is|below|follow)
+           |in\ (?:summary|short|conclusion)\s*[:,]?$|to\ summari[sz]e\s*[:,]?$
+           |(?:hope|let\ me\ know|feel\ free)\b)[^.]*[:.!?]?$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_HEADING = re.compile(r"^\s*(?:#{1,6}\s.*|\*\*[^*]+\*\*:?|(?:[-*_=]\s*){3,})\s*$")
+
+
+def support(sentence: str, texts: Sequence[str], *, similarity: float | None = None) -> float:
+    """How likely these texts, together or one of them alone, support the sentence: 0 to 1.
+
+    `similarity` is the cosine of the sentence and the nearest window of the texts, for the local embedding model.
+    Another text never takes support away.
+    """
+    together = ["\n\n".join(texts)] if len(texts) > 1 else []
+    return max((_support(sentence, read(text), similarity) for text in (*texts, *together)), default=0.0)
+
+
+def verdict(probability: float) -> Verdict:
+    """What such a probability is called."""
+    if probability >= BANDS["supported"]:
+        return "supported"
+    return "weak" if probability >= BANDS["weak"] else "unsupported"
+
+
+def needs_support(sentence: str) -> bool:
+    """Whether a sentence claims anything: headings, greetings and "Here are the steps:" do not."""
+    said = " ".join(without_marks(sentence).split())
+    if _HEADING.match(sentence.strip()) or _TALK.match(said) or said.endswith(("?", ":")):
+        return False
+    return any(mark.isalnum() for mark in said)
+
+
+def _support(sentence: str, evidence: Evidence, similarity: float | None) -> float:
+    claim = bare(sentence)
+    if not evidence.sentences or not words(claim):
+        return 0.0
+    row = list(signs(claim, evidence).values())
+    trees, values = (_WORDS, row) if similarity is None else (_BOTH, [*row, similarity])
+    probability = trees.probability(np.array(values))
+    return probability * MISQUOTED if misquotes(claim, evidence) else probability
