@@ -126,6 +126,10 @@ class Shelf(Protocol):
         """Whether this generation is there, whole, made with the configured model and as this version makes them."""
         ...
 
+    def made_with(self, generation: int) -> str | None:
+        """The embedding model of a generation; None where there is no such generation."""
+        ...
+
     def published(self) -> int | None:
         """The generation that readers use."""
         ...

@@ -53,7 +53,14 @@ from qdrant_edge import (
 
 from citewell.adapters.generations import Generations
 from citewell.adapters.points import asked_words, passages, payload, quoted_address, weighted_words
-from citewell.errors import CitewellError, EmptyKnowledgeBase, IndexMismatch, IndexUnavailable, StoreUnavailable
+from citewell.errors import (
+    CitewellError,
+    EmptyKnowledgeBase,
+    IndexMismatch,
+    IndexUnavailable,
+    OtherModel,
+    StoreUnavailable,
+)
 from citewell.models import EVERYWHERE, Passage, Vector, Where
 from citewell.ports import Change, Entry
 from citewell.terms import language, sentences, stems
@@ -167,11 +174,8 @@ class _Opened:
         folder = generations.path(number)
         if not (made := _made_with(folder)):
             raise FileNotFoundError(folder)
-        if made.get("model") != model:
-            raise IndexMismatch(
-                f"the index was made with the embedding model {made.get('model')}, but {model} is configured; "
-                "ingest again with this model, or configure the other"
-            )
+        if (other := made.get("model")) != model:
+            raise OtherModel(made=str(other), configured=model)
         if made.get("format") != _FORMAT:
             raise IndexMismatch(
                 "the index was made by another version of Citewell; run `citewell doctor --fix`, or ingest again, "
@@ -227,6 +231,10 @@ class QdrantEdgeShelf:
     def holds(self, generation: int) -> bool:
         made = _made_with(self._generations.path(generation))
         return made == {"format": _FORMAT, "model": self._model, "dimensions": self._dimensions}
+
+    def made_with(self, generation: int) -> str | None:
+        model: str | None = _made_with(self._generations.path(generation)).get("model")
+        return model
 
     async def stage(self, changes: AsyncIterator[Change], *, base: int | None) -> int:
         self._generations.sweep()
