@@ -5,11 +5,14 @@ generation; a run that dies between that and the switch is finished by the next.
 than a batch: documents are staged as they are read.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from uuid import UUID
+
+import numpy as np
 
 from citewell.errors import ModelError, OtherModel, UnreadableFile
 from citewell.ingest.plan import Plan, plan
@@ -17,6 +20,9 @@ from citewell.ingest.reading import Read, Recipe, read_ahead
 from citewell.ingest.walk import SourceFile, walk
 from citewell.models import Chunk, IngestResult, Preview, Project, document_id
 from citewell.ports import Audit, Change, Embeddable, Embedder, Embedding, Entry, Ledger, Library, Shelf, VectorCache
+from citewell.yardstick import PAIRS, Scale, measure
+
+_log = logging.getLogger("citewell.ingest")
 
 _BATCH = 32  # chunks embedded, remembered and staged together
 _HELD_CHARACTERS = 4_000_000  # of documents read but not yet staged
@@ -287,6 +293,18 @@ async def _library(
         progress(done, total)
         yield Change(entries=await _embedded(pending, engines, run))
     progress(total, total)
+    if not engines.embedder.fitted:
+        yield Change(scale=await _scale(engines.embedder))
+
+
+async def _scale(embedder: Embedder) -> Scale | None:
+    """What the model's cosines are worth, by questions with known answers."""
+    answers = await embedder.embed_passages([Embeddable("", answer) for _, answer in PAIRS])
+    questions = await embedder.embed_queries([question for question, _ in PAIRS])
+    found = measure(questions, np.array([one.vectors[0] for one in answers]))
+    if found is None:
+        _log.warning("%s does not tell answers from other texts; its answers are worth little", embedder.model)
+    return found
 
 
 async def _stage(held: list[Read], project: Project, engines: Engines) -> None:
