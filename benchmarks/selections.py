@@ -29,8 +29,9 @@ from citewell.answer.rerank import LocalReranker
 from citewell.answer.retrieve import Engines
 from citewell.answer.selection import selected
 from citewell.answer.units import quote, units
-from citewell.models import Passage, Vector
+from citewell.models import Matrix, Passage, Vector
 from citewell.ports import Embeddable, Embedding
+from citewell.yardstick import Scale
 from fit import WEIGHTS, sigmoid
 from folds import FOLDS, fold_of
 from scoring import calibration_error
@@ -58,6 +59,8 @@ class Remembering:
     model = MiniLmEmbedder.model
     dimensions = MiniLmEmbedder.dimensions
 
+    fitted = True
+
     def __init__(self) -> None:
         self._embedder = MiniLmEmbedder()
         self._known: dict[Embeddable, Embedding] = {}
@@ -69,6 +72,9 @@ class Remembering:
 
     async def embed_query(self, text: str) -> Vector:
         return await self._embedder.embed_query(text)
+
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        return await self._embedder.embed_queries(texts)
 
     async def warm(self) -> None:
         await self._embedder.warm()
@@ -84,6 +90,9 @@ class Nowhere:
         raise AssertionError("a selection is answered without the index")
 
     async def frequencies(self, *_: object, **__: object) -> tuple[int, list[int]]:
+        raise AssertionError("a selection is answered without the index")
+
+    async def scale(self) -> Scale:
         raise AssertionError("a selection is answered without the index")
 
     async def close(self) -> None:

@@ -18,6 +18,7 @@ from citewell.answer.retrieve import Engines
 from citewell.answer.selection import spans
 from citewell.answer.understand import understand
 from citewell.models import Answer, Exchange, Passage
+from citewell.yardstick import Scale
 from tests.conftest import BOOK, PROJECT, settings_for
 
 GYROSCOPES = """Gyroscopes measure angular rate. Integrating a bias makes the result drift.
@@ -37,6 +38,9 @@ class NoIndex:
 
     async def frequencies(self, *_: object, **__: object) -> tuple[int, list[int]]:
         raise AssertionError("the index was asked how often words occur")
+
+    async def scale(self) -> Scale:
+        raise AssertionError("the index was asked what cosines are worth")
 
     async def close(self) -> None:
         pass

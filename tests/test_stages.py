@@ -17,6 +17,7 @@ from citewell.answer.retrieve import Engines, retrieve
 from citewell.errors import IndexUnavailable, ModelError
 from citewell.models import Answer, Passage, Piece, Reached, Vector
 from citewell.ports import Embedder, Index
+from citewell.yardstick import FITTED, Scale
 from tests.conftest import PROJECT, Citewell, chunk_of
 
 PUMP = Passage(chunk_of("A pump moves water uphill."), 0.9, (), spoken=(("pump", "move", "water", "uphil"),))
@@ -33,6 +34,9 @@ class OnePage:
 
     async def frequencies(self, project: object, stems: Sequence[str], **_: object) -> tuple[int, list[int]]:  # noqa: ARG002
         return 1, [1] * len(stems)
+
+    async def scale(self) -> Scale:
+        return FITTED
 
     async def close(self) -> None:
         pass

@@ -224,30 +224,37 @@ def test_a_deleted_project_takes_its_documents_and_nobody_else_s(home: Path) -> 
     assert citewell(home, "doctor").stdout.strip() == "All is well."
 
 
+def test_an_upload_into_an_index_of_another_model_fails_with_what_to_do(home: Path, docs: Path) -> None:
+    take_in(home, docs, embedder="minilm")
+    send(home, "taps.md", PUMPS)
+    assert "`citewell ingest --reembed`" in str(work(home)["taps.md"])
+    assert held(home, "taps.md") is None
+
+
 def test_pruning_a_folder_leaves_what_was_uploaded(home: Path, docs: Path) -> None:
-    take_in(home, docs)
+    take_in(home, docs, embedder="hashing")
     send(home, "01-uploaded.md", PUMPS)
     work(home)
     (docs / "02-valves.md").unlink()
-    assert take_in(home, docs, prune=True).files_removed == 1
+    assert take_in(home, docs, embedder="hashing", prune=True).files_removed == 1
     assert held(home, "01-uploaded.md") is not None
 
 
 @pytest.mark.parametrize("changed", [b"", b"\nIt hums.\n"])
 def test_of_an_upload_and_a_file_of_the_same_path_the_newer_stands(home: Path, docs: Path, changed: bytes) -> None:
-    take_in(home, docs)
+    take_in(home, docs, embedder="hashing")
     content = (docs / "01-pumps.md").read_bytes() + changed
     send(home, "01-pumps.md", content)
     assert work(home) == {"01-pumps.md": None}
     uploaded = held(home, "01-pumps.md")
     assert uploaded is not None
     assert (uploaded.text.encode(), uploaded.root) == (content, "")
-    assert take_in(home, docs).errors == ()
+    assert take_in(home, docs, embedder="hashing").errors == ()
     again = held(home, "01-pumps.md")
     assert again is not None
     assert (again.text, again.root) == ((docs / "01-pumps.md").read_text(), str(docs))
     (docs / "01-pumps.md").unlink()
-    take_in(home, docs, prune=True)
+    take_in(home, docs, embedder="hashing", prune=True)
     assert held(home, "01-pumps.md") is None
 
 

@@ -5,7 +5,8 @@
     ├── UnreadableFile          one file cannot be taken in; the others can
     ├── IngestRunning           another process holds the writer's lock
     ├── EmptyKnowledgeBase      nothing has been ingested yet
-    ├── IndexMismatch           the index was made with another embedding model, or by another version
+    ├── IndexMismatch           the index was made by another version
+    │   └── OtherModel          … or with another embedding model
     ├── BadRequest              what is asked for makes no sense
     │   └── BadFilter           a search is narrowed to what cannot be
     ├── ModelError              the embedding model gives no vectors: its file is not sound, or its vendor fails
@@ -44,6 +45,16 @@ class EmptyKnowledgeBase(CitewellError):
 
 class IndexMismatch(CitewellError):
     """The index was made with another embedding model than the one that asks, or by another version of Citewell."""
+
+
+class OtherModel(IndexMismatch):
+    """The index was made with another embedding model than the one that is configured."""
+
+    def __init__(self, *, made: str, configured: str) -> None:
+        super().__init__(
+            f"the index was made with the embedding model {made}, but {configured} is configured; configure {made} and "
+            f"start again, or run `citewell ingest --reembed` to make the index anew with {configured}"
+        )
 
 
 class BadRequest(CitewellError):

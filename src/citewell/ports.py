@@ -25,6 +25,7 @@ from citewell.models import (
     Vector,
     Where,
 )
+from citewell.yardstick import Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +47,23 @@ class Embedding:
 class Embedder(Protocol):
     """Turns text into unit vectors. `model` names it; vectors of different models never meet.
 
+    `fitted` says whether answers were fitted to its cosines; those of any other are measured when an index is made.
     Raises ModelError where there are no vectors to be had: passages are worth a long wait, a question a short one.
     """
 
     model: str
     dimensions: int
+    fitted: bool
 
     async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
         """One embedding per passage; every token of a passage is in some window."""
         ...
 
     async def embed_query(self, text: str) -> Vector: ...
+
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """A row for each of a few questions for which nobody waits."""
+        ...
 
     async def warm(self) -> None:
         """Load what lies on this machine now rather than at the first question; asks no vendor."""
@@ -80,7 +87,9 @@ class Index(Protocol):
     async def search(
         self, project: UUID, *, vector: Vector, words: str, limit: int, where: Where = EVERYWHERE
     ) -> tuple[Passage, ...]:
-        """The project's nearest chunks of those that `where` allows, best first; scores are cosines clipped to [0, 1].
+        """The project's nearest chunks of those that `where` allows, best first.
+
+        Scores are cosines, read on the scale of the index and clipped to [0, 1].
 
         Raises EmptyKnowledgeBase before the first publish, IndexMismatch for an index that is not of this model and
         version, and IndexUnavailable where its engine fails.
@@ -91,6 +100,10 @@ class Index(Protocol):
         self, project: UUID, stems: Sequence[str], *, where: Where = EVERYWHERE
     ) -> tuple[int, list[int]]:
         """How many chunks `where` allows, and how many of them speak each stem; raises as `search` does."""
+        ...
+
+    async def scale(self) -> Scale:
+        """What the cosines of its model are worth; raises as `search` does."""
         ...
 
     async def close(self) -> None: ...
@@ -152,10 +165,14 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A step from one generation to the next: documents that go, then chunks that come."""
+    """A step from one generation to the next: documents that go, then chunks that come.
+
+    In a generation that is built on nothing, one of them may bring the scale of its model.
+    """
 
     remove: Sequence[UUID] = ()
     entries: Sequence[Entry] = ()
+    scale: Scale | None = None
 
 
 class Shelf(Protocol):
@@ -163,6 +180,10 @@ class Shelf(Protocol):
 
     def holds(self, generation: int) -> bool:
         """Whether this generation is there, whole, made with the configured model and as this version makes them."""
+        ...
+
+    def made_with(self, generation: int) -> str | None:
+        """The embedding model of a generation; None where there is no such generation."""
         ...
 
     def published(self) -> int | None:

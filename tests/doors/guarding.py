@@ -1,7 +1,7 @@
 """A server with a key, for tests of who comes in; and a way to make it take its time."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 
 from citewell import wiring
-from citewell.models import Vector
+from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedder, Embedding
 from citewell.settings import Settings
 from tests.doors.conftest import made_key, running, take_in
@@ -49,6 +49,7 @@ class Patient:
     """An embedder that takes as long as it is told to."""
 
     inner: Embedder
+    fitted: bool = True
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -65,6 +66,9 @@ class Patient:
     async def embed_query(self, text: str) -> Vector:
         await self.go_on.wait()
         return await self.inner.embed_query(text)
+
+    async def embed_queries(self, texts: "Sequence[str]") -> Matrix:
+        return await self.inner.embed_queries(texts)
 
     async def warm(self) -> None:
         pass

@@ -16,10 +16,11 @@ from uuid import UUID
 import uvicorn
 
 from citewell.http.app import create_app
-from citewell.models import EVERYWHERE, Passage, Vector, Where
+from citewell.models import EVERYWHERE, Matrix, Passage, Vector, Where
 from citewell.ports import Embeddable, Embedder, Embedding, Index
 from citewell.settings import Settings
 from citewell.wiring import Reading
+from citewell.yardstick import Scale
 
 T = TypeVar("T")
 Before = Callable[[], Awaitable[None]]
@@ -111,12 +112,17 @@ class WaitingIndex:
         await self._before()
         return await self._index.frequencies(project, stems, where=where)
 
+    async def scale(self) -> Scale:
+        return await self._index.scale()
+
     async def close(self) -> None:
         await self._index.close()
 
 
 class WaitingEmbedder:
     """The embedder, asked only after `before`."""
+
+    fitted = True
 
     def __init__(self, embedder: Embedder, before: Before) -> None:
         self.model, self.dimensions = embedder.model, embedder.dimensions
@@ -130,6 +136,9 @@ class WaitingEmbedder:
     async def embed_query(self, text: str) -> Vector:
         await self._before()
         return await self._embedder.embed_query(text)
+
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        return await self._embedder.embed_queries(texts)
 
     async def warm(self) -> None:
         pass

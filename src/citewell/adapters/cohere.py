@@ -114,6 +114,8 @@ _DIMENSIONS = {
 class CohereEmbedder:
     """1024 dimensions by default; passages and questions are read differently, as Cohere's models want it."""
 
+    fitted = False
+
     def __init__(
         self,
         key: str,
@@ -146,6 +148,10 @@ class CohereEmbedder:
         asked = sendable_question(text)
         vector: Vector = (await self._calls.briefly(lambda: self._vectors([asked], "search_query")))[0]
         return vector
+
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        asked = [sendable_question(text) for text in texts]
+        return await self._calls.patiently(lambda: self._vectors(asked, "search_query"))
 
     async def warm(self) -> None:
         pass

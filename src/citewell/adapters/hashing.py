@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from citewell.models import Vector
+from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedding
 
 _WORD = re.compile(r"\w+")
@@ -21,6 +21,7 @@ class HashingEmbedder:
 
     model = "hashing-64"
     dimensions = 64
+    fitted = True  # to nothing, but what is tested with it is not its cosines
 
     async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
         return [
@@ -30,6 +31,9 @@ class HashingEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         return self._vector(text)
+
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        return np.array([await self.embed_query(text) for text in texts])
 
     async def warm(self) -> None:
         pass

@@ -56,6 +56,7 @@ class MiniLmEmbedder:
 
     model = "all-MiniLM-L6-v2-int8"
     dimensions = 384
+    fitted = True
 
     def __init__(self, *, threads: int = 0, weights: Path | None = None) -> None:
         self._weights = weights or model_path()
@@ -70,6 +71,9 @@ class MiniLmEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         return await asyncio.to_thread(self._embed_query, text)
+
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        return np.array([await self.embed_query(text) for text in texts])
 
     async def warm(self) -> None:
         await asyncio.to_thread(self.load)

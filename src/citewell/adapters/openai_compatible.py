@@ -71,6 +71,8 @@ _ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
 class OpenAiCompatibleEmbedder:
     """As many dimensions as the model has, or as it is asked for where it can give fewer."""
 
+    fitted = False
+
     def __init__(
         self,
         provider: Provider,
@@ -114,6 +116,10 @@ class OpenAiCompatibleEmbedder:
         asked = self._question + question(text)
         vector: Vector = (await self._calls.briefly(lambda: self._vectors([asked])))[0]
         return vector
+
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        asked = [self._question + question(text) for text in texts]
+        return await self._calls.patiently(lambda: self._vectors(asked))
 
     async def warm(self) -> None:
         pass

@@ -14,6 +14,7 @@ import numpy as np
 from citewell.models import Chunk, Passage, Vector, Window
 from citewell.ports import Entry
 from citewell.terms import language, stems, subject, substance, worth
+from citewell.yardstick import Scale
 
 Sparse: TypeAlias = tuple[list[int], list[float]]
 """Dimensions and their values."""
@@ -76,7 +77,9 @@ def payload(entry: Entry, spoken: Sequence[Sequence[str]]) -> dict[str, Any]:
     }
 
 
-def passages(found: Sequence[tuple[dict[str, Any], Sequence[Sequence[float]]]], vector: Vector) -> tuple[Passage, ...]:
+def passages(
+    found: Sequence[tuple[dict[str, Any], Sequence[Sequence[float]]]], vector: Vector, scale: Scale
+) -> tuple[Passage, ...]:
     """Payloads and windows as passages, with how close each window, and the mean of them, is to the question."""
     if not found:
         return ()
@@ -86,9 +89,10 @@ def passages(found: Sequence[tuple[dict[str, Any], Sequence[Sequence[float]]]], 
     packed = [[pack(*row) for row in rows] for _, rows in found]
     ends = list(accumulate(map(len, packed), initial=0))
     vectors = np.frombuffer(b"".join(chain.from_iterable(packed)), np.float32).reshape(-1, len(vector))
-    cosines = np.clip(vectors @ vector, 0.0, 1.0).tolist()
+    cosines = np.clip(scale.read(vectors @ vector), 0.0, 1.0).tolist()
     centres = np.add.reduceat(vectors, ends[:-1], axis=0)
-    wholes = np.clip(centres @ vector / np.maximum(np.linalg.norm(centres, axis=1), 1e-6), 0.0, 1.0).tolist()
+    near = centres @ vector / np.maximum(np.linalg.norm(centres, axis=1), 1e-6)
+    wholes = np.clip(scale.read(near), 0.0, 1.0).tolist()
     return tuple(
         _passage(stored, cosines[first:last], whole)
         for (stored, _), (first, last), whole in zip(found, pairwise(ends), wholes, strict=True)

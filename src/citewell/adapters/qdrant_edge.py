@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
@@ -53,10 +54,18 @@ from qdrant_edge import (
 
 from citewell.adapters.generations import Generations
 from citewell.adapters.points import asked_words, passages, payload, quoted_address, weighted_words
-from citewell.errors import CitewellError, EmptyKnowledgeBase, IndexMismatch, IndexUnavailable, StoreUnavailable
+from citewell.errors import (
+    CitewellError,
+    EmptyKnowledgeBase,
+    IndexMismatch,
+    IndexUnavailable,
+    OtherModel,
+    StoreUnavailable,
+)
 from citewell.models import EVERYWHERE, Passage, Vector, Where
 from citewell.ports import Change, Entry
 from citewell.terms import language, sentences, stems
+from citewell.yardstick import FITTED, Scale
 
 _log = logging.getLogger("citewell.index")
 
@@ -95,16 +104,20 @@ class QdrantEdgeIndex:
     ) -> tuple[int, list[int]]:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._frequencies, project, stems, where)
 
+    async def scale(self) -> Scale:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._scale)
+
     async def close(self) -> None:
         with self._using:
             self._close()
 
     def _search(self, request: QueryRequest, vector: Vector) -> tuple[Passage, ...]:
         with self._using, _readable():
-            hits = self.opened().shard.query(request)
+            opened = self.opened()
+            hits = opened.shard.query(request)
         hits = sorted(hits, key=lambda hit: (-hit.score, str(hit.id)))
         found = [(cast("dict[str, Any]", hit.payload), cast("Any", hit.vector)[_DENSE]) for hit in hits]
-        return passages(found, vector)
+        return passages(found, vector, opened.scale)
 
     def _frequencies(self, project: UUID, spoken: Sequence[str], where: Where) -> tuple[int, list[int]]:
         allowed = _allowed(project, where)
@@ -113,6 +126,10 @@ class QdrantEdgeIndex:
             opened = self.opened()
             counts = [opened.shard.count(CountRequest(exact=True, filter=one)) for one in filters]
             return opened.total(project, where), counts
+
+    def _scale(self) -> Scale:
+        with self._using, _readable():
+            return self.opened().scale
 
     def opened(self) -> "_Opened":
         """The published generation, opened on first use and whenever another is published."""
@@ -153,10 +170,18 @@ class _Opened:
     """One generation in use: its folder under our lock, or a private copy where another process has it."""
 
     def __init__(
-        self, number: int, shard: EdgeShard, generations: Generations, *, lock: IO[bytes] | None, copy: Path | None
+        self,
+        number: int,
+        shard: EdgeShard,
+        scale: Scale,
+        generations: Generations,
+        *,
+        lock: IO[bytes] | None,
+        copy: Path | None,
     ) -> None:
         self.number = number
         self.shard = shard
+        self.scale = scale
         self._generations = generations
         self._lock = lock
         self._copy = copy
@@ -167,11 +192,8 @@ class _Opened:
         folder = generations.path(number)
         if not (made := _made_with(folder)):
             raise FileNotFoundError(folder)
-        if made.get("model") != model:
-            raise IndexMismatch(
-                f"the index was made with the embedding model {made.get('model')}, but {model} is configured; "
-                "ingest again with this model, or configure the other"
-            )
+        if (other := made.get("model")) != model:
+            raise OtherModel(made=str(other), configured=model)
         if made.get("format") != _FORMAT:
             raise IndexMismatch(
                 "the index was made by another version of Citewell; run `citewell doctor --fix`, or ingest again, "
@@ -189,7 +211,8 @@ class _Opened:
                 raise FileNotFoundError(folder)
             with generations.still():
                 shard = EdgeShard.load(str(folder / "shard"))
-            return cls(number, shard, generations, lock=lock, copy=copy)
+            scale = Scale(**made["scale"]) if "scale" in made else FITTED
+            return cls(number, shard, scale, generations, lock=lock, copy=copy)
         except BaseException:
             _let_go(lock, copy)
             raise
@@ -226,7 +249,11 @@ class QdrantEdgeShelf:
 
     def holds(self, generation: int) -> bool:
         made = _made_with(self._generations.path(generation))
-        return made == {"format": _FORMAT, "model": self._model, "dimensions": self._dimensions}
+        return made.items() >= self._making().items()
+
+    def made_with(self, generation: int) -> str | None:
+        model: str | None = _made_with(self._generations.path(generation)).get("model")
+        return model
 
     async def stage(self, changes: AsyncIterator[Change], *, base: int | None) -> int:
         self._generations.sweep()
@@ -236,6 +263,8 @@ class QdrantEdgeShelf:
             since_opened = 0
             async for change in changes:
                 await asyncio.to_thread(self._apply, shard, change)
+                if change.scale is not None:
+                    _note(building, self._making() | {"scale": asdict(change.scale)})
                 since_opened += len(change.entries)
                 if since_opened >= _REOPEN:
                     shard = await asyncio.to_thread(self._reopened, shard, building)
@@ -279,14 +308,16 @@ class QdrantEdgeShelf:
             finally:
                 opened.close()
 
+    def _making(self) -> dict[str, Any]:
+        return {"format": _FORMAT, "model": self._model, "dimensions": self._dimensions}
+
     def _begin(self, building: Path, base: int | None) -> EdgeShard:
         folder = building / "shard"
         if base is not None:
             self._generations.copy(base, building)
             return EdgeShard.load(str(folder))
         folder.mkdir(parents=True)
-        made = {"format": _FORMAT, "model": self._model, "dimensions": self._dimensions}
-        (building / "made.json").write_text(json.dumps(made), encoding="utf-8")
+        _note(building, self._making())
         windows = MultiVectorConfig(MultiVectorComparator.MaxSim)
         dense = EdgeVectorParams(
             size=self._dimensions, distance=Distance.Cosine, multivector_config=windows, memory=Memory.Cold
@@ -327,6 +358,11 @@ class QdrantEdgeShelf:
             {_DENSE: cast("list[list[float]]", vectors), _WORDS: SparseVector(*weighted_words(spoken, named))},
             payload(entry, spoken),
         )
+
+
+def _note(folder: Path, made: dict[str, Any]) -> None:
+    """Write down how a generation is made."""
+    (folder / "made.json").write_text(json.dumps(made), encoding="utf-8")
 
 
 def _made_with(folder: Path) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from math import log
 from uuid import UUID
 
 from citewell.answer.rerank import reorder, scores
-from citewell.errors import EmptyKnowledgeBase, IndexUnavailable, ModelError
+from citewell.errors import CitewellError, EmptyKnowledgeBase, IndexUnavailable, ModelError
 from citewell.models import EVERYWHERE, Passage, Where
 from citewell.ports import Embedder, Index, Reranker, Writer
 from citewell.terms import subject
+from citewell.yardstick import FITTED, Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,16 @@ class Engines:
                 yield
         except TimeoutError as error:
             raise IndexUnavailable("the vector store does not answer; try again in a moment") from error
+
+    async def scale(self) -> Scale:
+        """What the embedder's cosines are worth; while no index says so, as if everything was fitted to it."""
+        if self.embedder.fitted:
+            return FITTED
+        try:
+            async with self.searching():
+                return await self.index.scale()
+        except CitewellError:
+            return FITTED
 
     @asynccontextmanager
     async def embedding(self) -> AsyncIterator[None]:

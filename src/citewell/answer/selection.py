@@ -16,6 +16,7 @@ from citewell.answer.retrieve import Engines, Retrieved, weigh
 from citewell.models import Chunk, Passage, Vector, Window, chunk_id, content_hash
 from citewell.ports import Embeddable, Embedding
 from citewell.terms import language, sentences, subject
+from citewell.yardstick import Scale
 
 NO_DOCUMENT = UUID(int=0)
 """What a selection is part of, as far as we know."""
@@ -45,7 +46,8 @@ async def selected(question: str, selection: str, *, engines: Engines, limit: in
         async with engines.embedding():  # part by part, since each has to be ready in time
             (read[place],) = await engines.embedder.embed_passages([Embeddable("", parts[place].text)])
     vector = await _wanted(question, list(read.values()), engines)
-    passages = [_near(one, read.get(place), vector) for place, one in enumerate(bare)]
+    scale = await engines.scale()
+    passages = [_near(one, read.get(place), vector, scale) for place, one in enumerate(bare)]
     order = rerank.scores(question, passages, found.weights)
     best = sorted(range(len(passages)), key=lambda place: -order[place])[:limit]
     return replace(found, passages=tuple(passages[place] for place in best), background=0.0, selected=True)
@@ -113,13 +115,14 @@ def _worth_reading(question: str, parts: Sequence[Passage], found: Retrieved) ->
     return sorted(kept)
 
 
-def _near(part: Passage, read: Embedding | None, vector: Vector) -> Passage:
+def _near(part: Passage, read: Embedding | None, vector: Vector, scale: Scale) -> Passage:
     """The part with how close each of its windows is to the question; what was not read is not close."""
     if read is None:
         return part
-    cosines = np.clip(read.vectors @ vector, 0.0, 1.0).tolist()
+    cosines = np.clip(scale.read(read.vectors @ vector), 0.0, 1.0).tolist()
     centre = read.vectors.sum(axis=0)
-    mean = float(np.clip(centre @ vector / max(float(np.linalg.norm(centre)), 1e-6), 0.0, 1.0))
+    near = float(centre @ vector) / max(float(np.linalg.norm(centre)), 1e-6)
+    mean = float(np.clip(scale.read(near), 0.0, 1.0))
     windows = tuple(Window(start, end, score) for (start, end), score in zip(read.spans, cosines, strict=True))
     return Passage(part.chunk, max(cosines), windows, whole=mean, spoken=part.spoken)
 

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="PATH…")
 @project_option
 @click.option("--prune", is_flag=True, help="Remove documents of the project that are not under PATH… any more.")
 @click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--watch", is_flag=True, help="Stay, and ingest again whenever a file changes.")
 @click.option("--base-url", metavar="URL", help="Where the documents are published, for links in citations.")
 @click.option("--all", "everything", is_flag=True, help="Take in hidden, built and git-ignored files too.")
+@click.option(
+    "--reembed",
+    is_flag=True,
+    help="Make the index anew with the embedding model that is configured, from what was taken in; needs no PATH.",
+)
 @click.option("--no-wait", is_flag=True, help="Leave at once if another ingest is running.")
 @json_option
 @command
@@ -34,6 +39,7 @@ async def ingest(
     watch: bool,
     base_url: str | None,
     everything: bool,
+    reembed: bool,
     no_wait: bool,
     as_json: bool,
 ) -> None:
@@ -46,9 +52,11 @@ async def ingest(
     from citewell.settings import read_settings
 
     settings = read_settings()
+    if not paths and (watch or prune or not reembed):
+        raise click.UsageError("Missing argument 'PATH…'.")
     if base_url is not None and not base_url.startswith(("http://", "https://")):
         raise click.UsageError(f"--base-url {base_url}: begin it with https:// or http://")
-    asked = _Asked(paths, Project.named(project), base_url, prune=prune, everything=everything)
+    asked = _Asked(paths, Project.named(project), base_url, prune=prune, everything=everything, reembed=reembed)
     if plan_only:
         shown = await asked.preview(settings)
         click.echo(json.dumps(asdict(shown), ensure_ascii=False) if as_json else _preview_text(shown))
@@ -64,23 +72,39 @@ class _Asked:
     """What was asked for, to be done once or again and again."""
 
     def __init__(
-        self, paths: tuple[Path, ...], project: Project, base_url: str | None, *, prune: bool, everything: bool
+        self,
+        paths: tuple[Path, ...],
+        project: Project,
+        base_url: str | None,
+        *,
+        prune: bool,
+        everything: bool,
+        reembed: bool,
     ) -> None:
         self.paths = paths
         self._project = project
         self._base_url = base_url
-        self._choice = {"prune": prune, "everything": everything}
+        self._choice = {"prune": prune, "everything": everything, "reembed": reembed}
 
     async def run(self, settings: "Settings", *, wait: bool, quiet: bool) -> IngestResult:
         from citewell import wiring
         from citewell.ingest import flow
 
         recipe = wiring.recipe(settings, base_url=self._base_url)
-        with _Progress(quiet=quiet) as progress:
+        with _Progress("files", quiet=quiet) as progress, _Progress("chunks", quiet=quiet) as again:
             async with wiring.writing(settings, wait=wait, on_wait=_say_waiting) as engines:
-                return await flow.ingest(
-                    self.paths, project=self._project, engines=engines, recipe=recipe, progress=progress, **self._choice
+                result = await flow.ingest(
+                    self.paths,
+                    project=self._project,
+                    engines=engines,
+                    recipe=recipe,
+                    progress=progress,
+                    again=again,
+                    **self._choice,
                 )
+        if self._choice["reembed"] and not quiet:
+            click.echo(f"The index is made with {engines.embedder.model}.", err=True)
+        return result
 
     async def preview(self, settings: "Settings") -> Preview:
         from citewell import wiring
@@ -135,7 +159,8 @@ def _preview_text(shown: Preview) -> str:
 class _Progress:
     """A bar on a terminal, a plain line every tenth of the way elsewhere."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, what: str, *, quiet: bool) -> None:
+        self._what = what
         self._quiet = quiet
         self._terminal = sys.stderr.isatty()
         self._bar: Any = None
@@ -149,11 +174,12 @@ class _Progress:
             return
         if self._terminal:
             if self._bar is None:
-                self._bar = click.progressbar(length=total, label="Ingesting", file=sys.stderr)
+                label = "Ingesting" if self._what == "files" else "Embedding"
+                self._bar = click.progressbar(length=total, label=label, file=sys.stderr)
             self._bar.update(done - self._bar.pos)
         elif (tenth := done * 10 // total) > self._said:
             self._said = tenth
-            click.echo(f"{done} of {total} files", err=True)
+            click.echo(f"{done} of {total} {self._what}", err=True)
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:

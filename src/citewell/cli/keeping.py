@@ -37,7 +37,8 @@ async def doctor(fix: bool, vacuum: bool) -> None:
         click.echo("All is well.")
         sys.exit(0)
     if not fix:
-        click.echo("Run `citewell doctor --fix` to mend this.")
+        if not all("--reembed" in fault for fault in faults):
+            click.echo("Run `citewell doctor --fix` to mend this.")
         sys.exit(1)
     click.echo("Mended." if not remaining else "Not everything could be mended.")
     sys.exit(1 if remaining else 3)

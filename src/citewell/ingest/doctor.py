@@ -1,6 +1,6 @@
 """Prove that the library and the index agree and that nothing is left of what was deleted; or mend it."""
 
-from citewell.errors import IndexUnavailable
+from citewell.errors import IndexUnavailable, OtherModel
 from citewell.ingest.flow import Engines, rebuild
 
 
@@ -26,8 +26,10 @@ async def _index_faults(engines: Engines) -> list[str]:
     stored = {one.id: hash(one.text) async for batch in engines.library.chunks() for _, one in batch}
     if generation is None:
         return ["there is none for what the library holds"] if stored else []
+    if (made := engines.shelf.made_with(generation)) not in (None, engines.embedder.model):
+        return [str(OtherModel(made=str(made), configured=engines.embedder.model))]
     if not engines.shelf.holds(generation):
-        return [f"generation {generation} is missing, or was made with another model or by another version"]
+        return [f"generation {generation} is missing, or was made by another version"]
     faults = []
     if engines.shelf.published() != generation:
         faults.append(f"generation {generation} shows what the library holds, but another is published")

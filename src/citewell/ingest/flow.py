@@ -5,24 +5,34 @@ generation; a run that dies between that and the switch is finished by the next.
 than a batch: documents are staged as they are read.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from uuid import UUID
 
-from citewell.errors import UnreadableFile
+import numpy as np
+
+from citewell.errors import ModelError, OtherModel, UnreadableFile
 from citewell.ingest.plan import Plan, plan
 from citewell.ingest.reading import Read, Recipe, read_ahead
 from citewell.ingest.walk import SourceFile, walk
 from citewell.models import Chunk, IngestResult, Preview, Project, document_id
-from citewell.ports import Audit, Change, Embeddable, Embedder, Entry, Ledger, Library, Shelf, VectorCache
+from citewell.ports import Audit, Change, Embeddable, Embedder, Embedding, Entry, Ledger, Library, Shelf, VectorCache
+from citewell.yardstick import PAIRS, Scale, measure
+
+_log = logging.getLogger("citewell.ingest")
 
 _BATCH = 32  # chunks embedded, remembered and staged together
 _HELD_CHARACTERS = 4_000_000  # of documents read but not yet staged
 
 Progress = Callable[[int, int], None]
-"""Called with files done and files to do."""
+"""Called with how much is done and how much there is to do."""
+
+
+def _silently(done: int, total: int) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +66,19 @@ async def ingest(
     recipe: Recipe,
     prune: bool = False,
     everything: bool = False,
+    reembed: bool = False,
     progress: Progress,
+    again: Progress = _silently,
 ) -> IngestResult:
-    """Bring the project's index up to date with the files under `paths`."""
+    """Bring the project's index up to date with the files under `paths`.
+
+    An index of another embedding model is refused, unless all that the library holds is to be embedded anew; `again`
+    says how many chunks that is. `progress` counts files.
+    """
     todo = await _todo(paths, project, engines, recipe, prune=prune, everything=everything)
-    return await _carry_out(todo, project=project, engines=engines, recipe=recipe, progress=progress)
+    return await _carry_out(
+        todo, project=project, engines=engines, recipe=recipe, reembed=reembed, progress=progress, again=again
+    )
 
 
 async def ingest_files(
@@ -68,18 +86,26 @@ async def ingest_files(
 ) -> IngestResult:
     """Take in these files and leave all else as it is. Nothing is walked: a path need not say where its file lies."""
     todo = replace(plan(files, await engines.ledger.known(project), recipe, walked=()), vanished=())
-    return await _carry_out(todo, project=project, engines=engines, recipe=recipe, progress=lambda *_: None)
+    return await _carry_out(todo, project=project, engines=engines, recipe=recipe)
 
 
 async def _carry_out(
-    todo: Plan, *, project: Project, engines: Engines, recipe: Recipe, progress: Progress
+    todo: Plan,
+    *,
+    project: Project,
+    engines: Engines,
+    recipe: Recipe,
+    reembed: bool = False,
+    progress: Progress = _silently,
+    again: Progress = _silently,
 ) -> IngestResult:
     began = monotonic()
     removed = [document_id(project, path) for path in todo.vanished]
     run = _Run(errors=list(todo.errors))
-    base = await _intact_generation(engines)
+    base = await _intact_generation(engines, reembed=reembed)
     if todo.to_read or removed or base is None:
-        steps = _changes(todo, removed, project, engines, recipe, run, rebuild_all=base is None, progress=progress)
+        rest = again if base is None else None
+        steps = _changes(todo, removed, project, engines, recipe, run, rest=rest, progress=progress)
         await _publish(steps, base=base, removed=removed, engines=engines)
     return IngestResult(
         files_processed=len(todo.unchanged) + len(run.read),
@@ -101,8 +127,10 @@ async def preview(
     recipe: Recipe,
     prune: bool = False,
     everything: bool = False,
+    reembed: bool = False,
 ) -> Preview:
     """What `ingest` would do with the same arguments; reads everything, writes nothing."""
+    anew = await _base(engines, reembed=reembed) is None
     todo = await _todo(paths, project, engines, recipe, prune=prune, everything=everything)
     found = Preview(
         added=[file.path for file in todo.added],
@@ -114,6 +142,7 @@ async def preview(
     for path in todo.vanished:
         found.chunks_removed += len(await _chunk_ids(document_id(project, path), engines))
     wanted: set[str] = set()
+    read = {document_id(project, path) for path in todo.vanished}
     async for file, outcome in read_ahead(todo.to_read, project=project, recipe=recipe):
         if isinstance(outcome, UnreadableFile):
             found.errors.append(f"{file.path}: {outcome}")
@@ -123,9 +152,18 @@ async def preview(
         found.chunks_removed += len(before - after)
         found.chunks_unchanged += len(before & after)
         keys = [one.embedding_key for one in outcome.chunks]
-        wanted |= set(keys) - (await engines.cache.recall(keys, model=engines.embedder.model)).keys()
+        wanted |= await _unknown(keys, engines)
+        read.add(outcome.document.id)
+    if anew:
+        async for batch in engines.library.chunks():
+            wanted |= await _unknown([one.embedding_key for _, one in batch if one.document_id not in read], engines)
     found.embeddings_needed = len(wanted)
     return found
+
+
+async def _unknown(keys: Sequence[str], engines: Engines) -> set[str]:
+    """Those that were never embedded with this model."""
+    return set(keys) - (await engines.cache.recall(keys, model=engines.embedder.model)).keys()
 
 
 async def _todo(
@@ -151,6 +189,7 @@ async def forget(documents: Sequence[UUID], *, engines: Engines) -> None:
 
 async def rebuild(engines: Engines) -> None:
     """Make the index anew from the library; only what was never embedded is."""
+    await _base(engines, reembed=False)
     steps = _library(engines, _Run(), without=frozenset())
     await _publish(steps, base=None, removed=[], engines=engines)
 
@@ -164,13 +203,24 @@ async def _publish(
     engines.shelf.publish(generation)
 
 
-async def _intact_generation(engines: Engines) -> int | None:
+async def _intact_generation(engines: Engines, *, reembed: bool = False) -> int | None:
     """The generation that shows the library as it is, published if a run died just before that."""
-    generation = await engines.library.generation()
-    if generation is None or not engines.shelf.holds(generation):
-        return None
-    engines.shelf.publish(generation)
+    generation = await _base(engines, reembed=reembed)
+    if generation is not None:
+        engines.shelf.publish(generation)
     return generation
+
+
+async def _base(engines: Engines, *, reembed: bool) -> int | None:
+    """What can be built on: nothing yet, or lost, or of another model, which takes a wish. It may cost money and time,
+    and readers who are configured for the old one are shut out."""
+    generation = await engines.library.generation()
+    if generation is None:
+        return None
+    made = engines.shelf.made_with(generation)
+    if made not in (None, engines.embedder.model) and not reembed:
+        raise OtherModel(made=str(made), configured=engines.embedder.model)
+    return generation if engines.shelf.holds(generation) else None
 
 
 async def _changes(
@@ -181,10 +231,13 @@ async def _changes(
     recipe: Recipe,
     run: _Run,
     *,
-    rebuild_all: bool,
+    rest: Progress | None,
     progress: Progress,
 ) -> AsyncIterator[Change]:
-    """From the base to the files as they are: each document's old chunks go where its new ones come."""
+    """From the base to the files as they are: each document's old chunks go where its new ones come.
+
+    With nothing to build on (a first run, a lost index, another model) the `rest` comes from the library.
+    """
     yield Change(remove=removed)
     pending: list[tuple[UUID, Chunk]] = []
     held: list[Read] = []
@@ -209,22 +262,49 @@ async def _changes(
     await _stage(held, project, engines)
     if pending:
         yield Change(entries=await _embedded(pending, engines, run))
-    if rebuild_all:
-        # Nothing to build on (a first run, a lost index, another model): all else comes from the library.
-        async for change in _library(engines, run, without=frozenset(run.read.union(removed))):
-            yield change
     progress(done, len(todo.to_read))
+    if rest is not None:
+        async for change in _library(engines, run, without=frozenset(run.read.union(removed)), progress=rest):
+            yield change
 
 
 async def _removal(documents: Sequence[UUID]) -> AsyncIterator[Change]:
     yield Change(remove=documents)
 
 
-async def _library(engines: Engines, run: _Run, *, without: frozenset[UUID]) -> AsyncIterator[Change]:
+async def _library(
+    engines: Engines, run: _Run, *, without: frozenset[UUID], progress: Progress = _silently
+) -> AsyncIterator[Change]:
     """Everything the library holds, but for some documents."""
+    pending: list[tuple[UUID, Chunk]] = []
+    total = 0
+    if progress is not _silently:
+        async for stored in engines.library.chunks():
+            total += sum(one.document_id not in without for _, one in stored)
+    done = 0
     async for stored in engines.library.chunks():
-        kept = [(owner, one) for owner, one in stored if one.document_id not in without]
-        yield Change(entries=await _embedded(kept, engines, run))
+        pending.extend((owner, one) for owner, one in stored if one.document_id not in without)
+        while len(pending) >= _BATCH:
+            progress(done, total)
+            yield Change(entries=await _embedded(pending[:_BATCH], engines, run))
+            del pending[:_BATCH]
+            done += _BATCH
+    if pending:
+        progress(done, total)
+        yield Change(entries=await _embedded(pending, engines, run))
+    progress(total, total)
+    if not engines.embedder.fitted:
+        yield Change(scale=await _scale(engines.embedder))
+
+
+async def _scale(embedder: Embedder) -> Scale | None:
+    """What the model's cosines are worth, by questions with known answers."""
+    answers = await embedder.embed_passages([Embeddable("", answer) for _, answer in PAIRS])
+    questions = await embedder.embed_queries([question for question, _ in PAIRS])
+    found = measure(questions, np.array([one.vectors[0] for one in answers]))
+    if found is None:
+        _log.warning("%s does not tell answers from other texts; its answers are worth little", embedder.model)
+    return found
 
 
 async def _stage(held: list[Read], project: Project, engines: Engines) -> None:
@@ -237,12 +317,24 @@ async def _embedded(chunks: Sequence[tuple[UUID, Chunk]], engines: Engines, run:
     wanted = {one.embedding_key: Embeddable(one.label, one.text) for _, one in chunks}
     known = await engines.cache.recall(list(wanted), model=engines.embedder.model)
     if missing := [key for key in wanted if key not in known]:
-        made = await engines.embedder.embed_passages([wanted[key] for key in missing])
+        made = await _made([wanted[key] for key in missing], engines, run)
         fresh = dict(zip(missing, made, strict=True))
         await engines.cache.remember(fresh, model=engines.embedder.model)
         known |= fresh
         run.embedded += len(fresh)
     return [Entry(owner, one, known[one.embedding_key]) for owner, one in chunks]
+
+
+async def _made(passages: Sequence[Embeddable], engines: Engines, run: _Run) -> list[Embedding]:
+    try:
+        return await engines.embedder.embed_passages(passages)
+    except ModelError as error:
+        if not run.embedded:
+            raise
+        raise ModelError(
+            f"{error}; nothing has changed for readers, and the {run.embedded} chunks that were embedded are "
+            "remembered: run the same again to go on from there"
+        ) from error
 
 
 async def _chunk_ids(document: UUID, engines: Engines) -> set[str]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import assert_never
 
-from citewell.errors import CitewellError
+from citewell.errors import CitewellError, OtherModel
 from citewell.ingest.flow import Engines, forget, ingest_files
 from citewell.ingest.reading import Recipe
 from citewell.ingest.walk import SourceFile
@@ -29,6 +29,8 @@ async def drain(
         upload, content = taken
         try:
             error = await _carry_out(upload, content, projects, engines, recipe, folder)
+        except OtherModel as mismatch:  # no second try helps
+            error = str(mismatch)
         except (CitewellError, asyncio.CancelledError):
             await uploads.release(upload.id)
             raise
