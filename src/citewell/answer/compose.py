@@ -8,6 +8,7 @@ All of it while the words come in, and the same however they are cut into pieces
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from citewell.answer.handles import Handles
 from citewell.answer.opening import Opening
@@ -102,10 +103,10 @@ class _Checked:
 
     def _better(self, words: str) -> list[Passage]:
         """The passage that words rest on, where those that are cited do not bear them out; else nothing."""
-        if not needs_support(words) or verdict(support(words, _texts(self._together))) != "unsupported":
+        if not needs_support(words) or verdict(_support(words, self._together)) != "unsupported":
             return []
         others = [one for one in self.desk.passages if one not in self._together]
-        scores = [support(words, _texts([one])) for one in others]
+        scores = [_support(words, [one]) for one in others]
         best = max(range(len(others)), key=scores.__getitem__, default=None)
         return [others[best]] if best is not None and verdict(scores[best]) == "supported" else []
 
@@ -123,13 +124,13 @@ class _Checked:
     def _verdict(self, sentence: str, cited: Sequence[Passage]) -> Support | None:
         if not cited:
             return _UNCITED if needs_support(sentence) else None
-        score = support(sentence, _texts(cited))
+        score = _support(sentence, cited)
         return Support(verdict(score), round(score, 4))
 
     def _borne_out(self, sentence: str, held: Support) -> bool:
         if held.verdict != "uncited":
             return held.verdict != "unsupported"
-        return verdict(support(sentence, _texts(self.desk.passages))) == "supported"
+        return verdict(_support(sentence, self.desk.passages)) == "supported"
 
     def _segment(self, text: str, cited: Sequence[Passage], held: Support | None) -> Segment:
         quotes = [_nearest_words(text, passage) for passage in cited]
@@ -149,8 +150,14 @@ class _Checked:
         return self.selection or passage
 
 
-def _texts(passages: Sequence[Passage]) -> list[str]:
-    return [passage.chunk.text for passage in passages]
+def _support(words: str, passages: Sequence[Passage]) -> float:
+    return _held(words.strip(" \n.!?"), tuple(passage.chunk.text for passage in passages))
+
+
+@lru_cache(maxsize=256)
+def _held(words: str, texts: tuple[str, ...]) -> float:
+    """A sentence is mostly held against the same texts twice: at its mark, and at its end."""
+    return support(words, texts)
 
 
 def _nearest_words(sentence: str, passage: Passage) -> str:
@@ -160,5 +167,10 @@ def _nearest_words(sentence: str, passage: Passage) -> str:
     quotable = [one for one in units(text) if one.kind in ("sentence", "item")] or list(units(text))
     if not quotable:
         return text
-    best = max(quotable, key=lambda one: len(said.intersection(stems(quote(text, one)))))
+    best = max(quotable, key=lambda one: len(said.intersection(_stems(quote(text, one)))))
     return text[best.start : best.end]
+
+
+@lru_cache(maxsize=2048)
+def _stems(words: str) -> frozenset[str]:
+    return frozenset(stems(words))
