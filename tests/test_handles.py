@@ -417,7 +417,9 @@ def test_every_citation_is_one_of_the_known(text: str, known: frozenset[int]) ->
 
 
 _REMOVABLE = re.compile(r"[\[【［][^\[\]【】［］\n`$\\]*\d[^\[\]【】［］\n`$\\]*[\]】］]")
-_WITH_IT = re.compile(r"[ \t\u00a0\u202f,;()]+|and|or|&|see also|see|cf\.?|e\.g\.|sources?:|ref:|from", re.IGNORECASE)
+_WITH_IT = re.compile(
+    r"[ \t\u00a0\u202f,;:()&]+|\b(?:and|or|see also|see|cf\.?|e\.g\.|sources?|ref|from)", re.IGNORECASE
+)
 
 
 def _rest(text: str) -> str:

@@ -28,11 +28,15 @@ class Marks:
     `$$`, `\\(`, `\\[` and `\\begin{x}` open one up to their counterpart or a blank line. A fence lasts until it is
     closed; four blanks after a blank line begin code, four more than its text inside a list.
 
+    Without `formulas` these are prose, as to a renderer that knows none.
+
     `sure` is False from where another reader of the same text may disagree on which lines a fence encloses. What is
     safe only inside code must not rely on a fence from then on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, formulas: bool = True) -> None:
+        self._formulas = formulas
+        self._formula_opened = False  # as others may read it, where formulas are prose
         self.state: State = "prose"
         self.sure = True
         # The line so far:
@@ -76,7 +80,8 @@ class Marks:
                 self._settle(text[at])
             if self.state == "fence" and self._phase == "lead" and text[at] not in _BLANK + _NEWLINE:
                 self.sure = self.sure and self._column >= self._indent
-            if not self.sure or not (self.state == "fence" or (self.state == "indented" and not self._lists)):
+            in_fence = self.state == "fence" and self._phase != "info"
+            if not self.sure or not (in_fence or (self.state == "indented" and not self._lists)):
                 return at
             at, _ = self._stretch(text, at)
         return at
@@ -84,7 +89,7 @@ class Marks:
     @property
     def at_line_start(self) -> bool:
         """Whether nothing but blanks and marks of lists and quotes stands before in the line."""
-        return self._lead
+        return self._lead and not self._begun
 
     def _stretch(self, text: str, at: int) -> tuple[int, bool]:
         """Read on while nothing changes: where that ends, and whether it is prose."""
@@ -99,8 +104,14 @@ class Marks:
             skip = _CODE.match(text, at)
         if skip:
             self._returned = False
+            self._doubt_table(skip[0])
             return skip.end(), self.state == "prose"
         return at + 1, self._read(text[at])
+
+    def _doubt_table(self, text: str) -> None:
+        """Some read the line that opens a fence as one of a table."""
+        opens = self._may_fence if self.state == "code" else self.state == "fence" and self._phase == "info"
+        self.sure = self.sure and not (opens and "|" in text)
 
     def _read(self, char: str) -> bool:
         if char in _NEWLINE:
@@ -110,6 +121,7 @@ class Marks:
             return self.state == "prose"
         self._returned = False
         self._settle(char)
+        self._doubt_table(char)
         match self.state:
             case "prose":
                 return self._read_prose(char)
@@ -170,10 +182,12 @@ class Marks:
         self._run = 0
 
     def _read_prose(self, char: str) -> bool:
-        lead, self._lead = self._lead, False
+        lead, starts, self._lead = self._lead, self.at_line_start, False
+        if char in "`$\\":
+            self._begun = ""
         if char == "`":
             self.state, self._mark, self._length, self._run = "code", char, 1, 0
-            self._opening, self._may_fence = True, lead
+            self._opening, self._may_fence = True, starts
             return False
         if char in "$\\":
             self.state = "dollar" if char == "$" else "escape"
@@ -208,7 +222,7 @@ class Marks:
 
     def _open_fence(self) -> None:
         self._phase, self._indent, self._in_quote = "info", self._column, self._quoted
-        self.sure = self.sure and not (self._quoted or self._listed or self._indent >= 4)
+        self.sure = self.sure and not (self._quoted or self._listed or self._indent >= 4 or self._formula_opened)
 
     def _read_fence(self, char: str) -> None:
         match self._phase:
@@ -246,8 +260,6 @@ class Marks:
             self._may_fence = False
 
     def _read_math(self, char: str) -> None:
-        if self._lead and char in "`~":
-            self.sure = False  # a reader without formulas sees a fence
         self._lead = self._lead and char in _BLANK
         if self._closer == "$" and self._tail == "\\":
             self._tail = ""
@@ -258,7 +270,9 @@ class Marks:
 
     def _read_escaped(self, char: str) -> None:
         self.state = "prose"
-        if char == "(":
+        if not self._formulas:
+            self._formula_opened = char in "[(" or (self._formula_opened and char not in "])")
+        elif char == "(":
             self._open_formula("\\)")
         elif char == "[":
             self.state = "bracket"
@@ -266,7 +280,8 @@ class Marks:
             self.state, self._tail = "begin", char
 
     def _open_formula(self, closer: str) -> None:
-        self.state, self._closer, self._tail = "math", closer, ""
+        self.state, self._closer, self._tail = ("math" if self._formulas else "prose"), closer, ""
+        self._formula_opened ^= closer == "$$"
 
     def _end_line(self) -> None:
         if self.state == "code":
