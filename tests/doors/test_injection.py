@@ -38,7 +38,9 @@ def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     docs.mkdir()
     (docs / "pumps.md").write_text(f"# Pumps\n\n{FACT}.\n")
     for name, order in ORDERS.items():
-        (docs / f"{name}.md").write_text(f"# Water {name}\n\nWater moves uphill in many ways.\n\n{order}\n")
+        (docs / f"{name}.md").write_text(
+            f"# Water {name}\n\nThis page speaks of water, which moves uphill.\n\n{order}\n"
+        )
     take_in(settings_for(folder, embedder="hashing"), docs)
     return folder
 

@@ -6,6 +6,7 @@
 All of it while the words come in, and the same however they are cut into pieces. Pure.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,6 +23,15 @@ from citewell.terms import stems
 
 _UNCITED = Support("uncited", 0.0)
 
+SURE = 0.65
+"""Of words that are likelier supported than this, the citation stays."""
+_CLEARLY = 0.2
+
+
+def moves(cited: float, other: float) -> bool:
+    """Whether a citation moves to a passage that supports its words so likely (docs/log.md has what that costs)."""
+    return cited < SURE and verdict(other) == "supported" and other - cited >= _CLEARLY
+
 
 class Composer:
     """Feed it what a writer says: it gives what a reader sees, and in the end the `segments` of the answer.
@@ -33,7 +43,7 @@ class Composer:
     def __init__(self, desk: Desk, rules: str, *, selection: Passage | None = None, strict: bool = False) -> None:
         self._opening = Opening()
         self._handles = Handles(lambda number: desk.at(number) is not None)
-        self._safe = Safe(rules, lambda: _sources(desk.passages))
+        self._safe = Safe(lambda words: _stands_in(desk, words), instructions=rules)
         self._checked = _Checked(desk, selection, strict)
 
     def feed(self, words: str) -> list[Piece]:
@@ -53,10 +63,12 @@ class Composer:
         return self._opening.declined and not any(segment.passages for segment in self.segments)
 
 
-def _sources(passages: Sequence[Passage]) -> Iterable[str]:
-    for passage in passages:
-        yield passage.chunk.text
-        yield passage.chunk.url or ""
+def _stands_in(desk: Desk, words: str) -> bool:
+    """Whether an address or a tag stands in what the writer was given: whole, not as the beginning of another."""
+    before, after = (r"(?<![\w/:.@-])" if words[:1].isalnum() or words[:1] == "/" else ""), r"(?![\w/%&=#?+~@-]|\.\w)"
+    whole = re.compile(before + re.escape(words) + (after if words[-1:].isalnum() or words[-1:] == "/" else ""))
+    texts = (text for one in desk.passages for text in (one.chunk.text, one.chunk.url or ""))
+    return any(whole.search(text) for text in texts)
 
 
 @dataclass(slots=True)
@@ -102,13 +114,13 @@ class _Checked:
         return [] if self.strict else [Cite(self._shown(passage)) for passage in cited]
 
     def _better(self, words: str) -> list[Passage]:
-        """The passage that words rest on, where those that are cited do not bear them out; else nothing."""
-        if not needs_support(words) or verdict(_support(words, self._together)) != "unsupported":
+        """The passage that words rest on, where those that are cited do not clearly bear them out; else nothing."""
+        if not needs_support(words) or (cited := _support(words, self._together)) >= SURE:
             return []
         others = [one for one in self.desk.passages if one not in self._together]
         scores = [_support(words, [one]) for one in others]
         best = max(range(len(others)), key=scores.__getitem__, default=None)
-        return [others[best]] if best is not None and verdict(scores[best]) == "supported" else []
+        return [others[best]] if best is not None and moves(cited, scores[best]) else []
 
     def _ended(self, sentence: str) -> list[Piece]:
         """The sentence is complete: it gets its verdict; and, when strict, it is shown, or not."""
