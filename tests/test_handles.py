@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from citewell.answer.handles import HELD, Handles, Item
+from citewell.answer.handles import HELD, Handles
+from citewell.answer.marks import Item
 
 Case = tuple[str, str]
 

@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from citewell.answer.handles import Handles
+from citewell.answer.marks import Item
 from citewell.answer.safety import Safe
-from citewell.answer.said import Item
 from citewell.answer.sources import Sources
 from citewell.answer.tags import HELD
 
@@ -135,6 +135,10 @@ HTML: list[Case] = [
     ("<scr<script>ipt>alert(1)</script>", "<scr<"),
     ("<scr<b>ipt>alert(1)", "<scr< ipt>alert(1)"),
     ("<<b>script>", "< script>"),
+    ("<<b>![x](y)?>", "< ?>"),
+    ("<String>\nfoo", "< String>\nfoo"),
+    ("<kbd>Ctrl</kbd> foo", "Ctrl foo"),
+    ("[<kbd>](evil)", "[<kbd>]"),
     ("<img <b>src=x onerror=alert(1)>", "src=x onerror=alert(1)>"),
     ("<i[mg](x) src=x onerror=alert(1)>", "<i[mg] src=x onerror=alert(1)>"),
     ("<div onclick=x", "< div onclick=x"),
@@ -199,7 +203,7 @@ HARMLESS = [
     "Map<String, List<Object>>",
     "Promise<Response> and Vec<Option>",
     "std::vector<int> v",
-    "<T>",
+    "a <T> b",
     "a <- b, a <= b, <3",
     "=> and -> and <-",
     "JavaScript: The Good Parts",
@@ -356,7 +360,7 @@ def test_no_renderer_finds_a_target_or_tag_that_is_not_in_the_sources(text: str)
 
 @given(MARKDOWN)
 def test_no_address_is_left_outside_code(text: str) -> None:
-    left = said([text.translate({ord(mark): None for mark in "`~"}).replace("    ", "").replace("\t", "")])
+    left = said([re.sub(r"[ \t]+", " ", re.sub(r"[`~]", "", text))])
     assert "://" not in left.replace(GOOD, "")
     assert "](" not in left.replace(f"]({GOOD})", "")
 
@@ -396,6 +400,6 @@ HOSTILE = """[ ![ ]( ](a ]((  < <x <b <!-- <script> ` \\ &#58 https://a http:// 
 @pytest.mark.parametrize("hostile", HOSTILE.split())
 def test_hostile_input_costs_no_more_than_its_length(hostile: str) -> None:
     """A filter that looks back or ahead without a bound would not come to an end here."""
-    text = hostile.replace("¬", " ") * (30_000 // len(hostile))
+    text = hostile.replace("¬", " ") * (20_000 // len(hostile))
     said([text])
     assert said([text[:3_000]]) == said(text[:3_000])

@@ -7,9 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from citewell.answer.marks import Marks
-
-Item = str | int
+from citewell.answer.marks import Item, Marks
 
 HELD = 48
 """Characters that are held back at most, and only while they may still be part of a citation."""

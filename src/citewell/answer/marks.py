@@ -8,6 +8,9 @@ from typing import Literal
 
 State = Literal["prose", "fence", "indented", "code", "math", "dollar", "escape", "bracket", "begin"]
 
+Item = str | int
+"""A piece of a stream: text, or a citation by its handle."""
+
 HIDDEN = "\x00"
 _BLANK = " \t"
 _NEWLINE = "\r\n"

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections import deque
 
-Item = str | int
+from citewell.answer.marks import Item
 
 LEAST = 8
 """Words in a row that are recited, not a coincidence."""

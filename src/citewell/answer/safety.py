@@ -3,15 +3,17 @@
 Knows Markdown as renderers read it, nothing of who shows the answer: what leaves here may be rendered by anyone.
 """
 
+import html
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Literal
 
+from citewell.answer.marks import Item
 from citewell.answer.recital import Recital
-from citewell.answer.said import CITED, Item, Said
+from citewell.answer.said import CITED, Said
 from citewell.answer.sources import WAIT, Link, Wait, link, readings, runs_script
-from citewell.answer.tags import HELD, tag
+from citewell.answer.tags import HELD, Tag, tag
 
 _PATIENT = 256  # held characters from which on not every new one is worth another look
 
@@ -36,9 +38,7 @@ _HOST_BEGUN = re.compile(r"//?[\w-]{0,64}\.?")
 _STOPS = re.compile(r"[\s<>`\x00]")
 _IN_BRACKETS = re.compile(r"[\s<>`\x00\]]")
 _TRAILING = re.compile(r"(?:[.,:;!?'\"*_~|…]|&\w+;)+\Z")
-_ENTITY = re.compile(
-    r"&(?:#0*(?:4[5-9]|5[0-8]|6[4-9]|[7-8]\d|9[05-9]|1[01]\d|12[0-2])|#[xX]0*[2-7][0-9a-fA-F]|colon|sol|period|lowbar|bsol|Tab|NewLine);"
-)
+_ENTITY = re.compile(r"&(?:#[0-9]{1,9}|#[xX][0-9a-fA-F]{1,9}|[A-Za-z]{1,8});")
 _ENTITY_BEGUN = re.compile(r"&(?:#[0-9]{0,9}|#[xX][0-9a-fA-F]{0,9}|[A-Za-z]{0,8})")
 
 _AFTER_TARGET = re.compile(r"[\s)]")
@@ -56,8 +56,8 @@ class Safe:
 
     - A link, image, definition or bare address stays if the whole of its target stands in the sources; otherwise a link
       keeps its text and the others go. One that runs a script goes in any case.
-    - An HTML tag goes unless it stands in a source and does nothing; `x < y` and `List<String>` are none. The text
-      between tags stays, but for that of scripts and styles.
+    - An HTML tag goes unless it stands in a source, does nothing and begins no line; `x < y` and `List<String>` are
+      none. The text between tags stays, but for that of scripts and styles.
     - Eight words or more of the instructions in a row go, in code too.
     Code stays as it is, where every renderer takes it for code: in a fence or indented (`Marks` knows), and between
     backticks on one line. Formulas are prose to a renderer that knows none, so they are prose here.
@@ -75,6 +75,7 @@ class Safe:
         self._look_again = 0  # length of `_held` from which on another look is worth it
         self._cited: deque[int] = deque()
         self._loose: Literal["", "line", "paragraph"] = ""  # how long backticks enclose nothing for sure
+        self._open_tags: Counter[str] = Counter()
         self._skip_to: re.Pattern[str] | None = None  # the end of what is too long to hold
         self._steps: dict[str, Callable[[int, bool], int | Wait]] = {
             "`": self._backticks,
@@ -105,7 +106,8 @@ class Safe:
                 self._cited.append(item)
             self._held += CITED if isinstance(item, int) else item.replace(CITED, "\ufffd")
         at = 0
-        while at < len(self._held) >= self._look_again or (final and at < len(self._held)):
+        is_due = final or len(self._held) >= self._look_again
+        while is_due and at < len(self._held):
             step = self._step(at, final)
             if step == WAIT:
                 break
@@ -189,7 +191,9 @@ class Safe:
 
     def _entity(self, at: int, final: bool) -> int | Wait:
         if found := _ENTITY.match(self._held, at):
-            return self._drop(at, found.end())
+            char = html.unescape(found[0])
+            hides = char.isascii() and (char.isalnum() or char in ":/.@\\_-+\t\r\n")
+            return self._drop(at, found.end()) if hides else self._say(at, found.end())
         begun = _ENTITY_BEGUN.match(self._held, at)
         if begun and begun.end() == len(self._held) and not final:
             return WAIT
@@ -204,8 +208,6 @@ class Safe:
         )
         if hides:
             return self._drop(at, at + 2)
-        if pair[1] == "<" and self._loose:
-            return self._say(at, at + 1)  # there are no escapes in a block of HTML
         is_escape = pair[1].isascii() and pair[1].isprintable() and not pair[1].isalnum() and pair[1] != " "
         return self._say(at, at + 2 if is_escape else at + 1)
 
@@ -252,30 +254,32 @@ class Safe:
     # HTML
 
     def _angle(self, at: int, final: bool) -> int | Wait:
-        found = tag(self._held, at, after_word=bool(re.search(r"\w\Z", self._said.tail)), final=final)
+        begins_line = self._said.marks.at_line_start
+        found = tag(self._held, at, before=self._said.tail, begins_line=begins_line, final=final)
         if found == WAIT:
             return WAIT
         if not found:
-            if self._said.marks.at_line_start and self._held[at + 1 : at + 2].isalpha():
-                self._expect_html()
             return self._say(at, at + 1)
         text = self._held[at : found.end]
         match found.kind:
             case "open":
                 self._said.put("< ")
-            case "address" if self._stands(text[1:-1]) and not runs_script(text[1:-1]):
+            case "address" if self._may_lead_to(text[1:-1]):
                 self._said.put(text)
-            case "tag" if found.does_nothing and self._sources(text):
+            case "tag" if found.does_nothing and not begins_line and self._sources(text) and self._matches(found, text):
                 self._said.put(text)
-                self._expect_html()
             case _:
                 self._said.gone(text, parts_words=found.parts_words)
         return found.end
 
-    def _expect_html(self) -> None:
-        """Rely on no code from here on: in a block of HTML there is none."""
-        self._said.marks.sure = False
-        self._loose = "paragraph"
+    def _matches(self, found: Tag, text: str) -> bool:
+        """Whether an end tag ends something that was kept; a start tag is remembered for that."""
+        if not found.closes:
+            self._open_tags[text[1:-1].split(maxsplit=1)[0].lower()] += 1
+            return True
+        was_kept = self._open_tags[found.closes] > 0
+        self._open_tags[found.closes] -= was_kept
+        return was_kept
 
     # Links
 

@@ -8,10 +8,8 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-from citewell.answer.marks import Marks
+from citewell.answer.marks import Item, Marks
 from citewell.answer.tags import HELD, may_be_tag
-
-Item = str | int
 
 CITED = "\x00"
 """In place of a citation, which is an int outside."""
@@ -87,7 +85,7 @@ class Said:
         """Put a bracket that may be taken back."""
         if self._has_gone:
             self._has_gone = False
-            self.put(" " if self._stays_apart(bracket) else "")
+            self.put(" " if self._stays_apart(self.tail, bracket[0]) else "")
         blank, self._blank = self._blank, ""
         self._parts += [blank] if blank else []
         del self.openers[: max(0, len(self.openers) - _NESTED)]
@@ -99,9 +97,10 @@ class Said:
 
     def take_back(self, opener: Opener) -> str | None:
         """What was put since the bracket, without it; None if it is too late for that."""
-        if opener.in_tag or self._count - opener.count > HELD:
-            return None
         text = "".join(self._parts[opener.place :])[opener.length :] + self._blank
+        begins_html = opener.begins_line and text.startswith("<")
+        if opener.in_tag or begins_html or self._count - opener.count > HELD:
+            return None
         del self._parts[opener.place :]
         self.marks, self.tail, self._count = opener.marks, opener.tail, opener.count
         self._blank = self._angle = ""
@@ -144,19 +143,20 @@ class Said:
         """What to put when `text` comes to stand where something went."""
         before, first = self.tail[-1:], text[0]
         if self._blank and first in _CLOSING and not self.marks.at_line_start:
-            self._blank, self.tail = "", self.tail[:-1]
+            if not self._stays_apart(self.tail[:-1], first):
+                self._blank, self.tail = "", self.tail[:-1]
         elif first == " " and (not before or before in "\r\n"):
             return text[1:]
-        elif self._stays_apart(text):
+        elif self._stays_apart(self.tail, first):
             return f" {text}"
         return text
 
-    def _stays_apart(self, text: str) -> bool:
+    def _stays_apart(self, tail: str, first: str) -> bool:
         """Whether the last character and the next one would mean something together."""
-        before, first = self.tail[-1:], text[0]
+        before = tail[-1:]
         if not before or before.isspace() or first.isspace():
             return False
-        word = _WORD.search(self.tail)
+        word = _WORD.search(tail)
         begun = f"{word[0]}{first}".lower() if word else ""
         return (
             before == "<"

@@ -56,6 +56,8 @@ class Tag(NamedTuple):
     does_nothing: bool = False
     """Whether it may be shown: it loads, runs and hides nothing."""
     parts_words: bool = False
+    closes: str = ""
+    """The name of what an end tag ends."""
 
 
 def may_be_tag(text: str) -> bool:
@@ -63,11 +65,13 @@ def may_be_tag(text: str) -> bool:
     return len(text) <= HELD and bool(_TAG_BEGUN.fullmatch(text) or _AUTOLINK_BEGUN.fullmatch(text))
 
 
-def tag(text: str, at: int, *, after_word: bool, final: bool) -> Tag | Wait | None:  # noqa: PLR0911 (one kind each)
+def tag(text: str, at: int, *, before: str, begins_line: bool, final: bool) -> Tag | Wait | None:  # noqa: PLR0911 (one kind each)
     """The tag, comment or address that opens at `at`; None if `<` means "less"; "wait" if that is not known yet.
 
-    tag("x<y", 1, after_word=True, final=True) -> None;  tag("List<Object>", 4, after_word=True, final=True) -> None
+    `before` is what stands before it: "x<y" and "List<Object>" have no tag. At the start of a line whatever looks like
+    a tag is one, since it would begin a block in which nothing is Markdown.
     """
+    after_word = before[-1:].isalnum() or before[-1:] == "_"
     if at + 1 == len(text):
         return None if final else WAIT
     if text[at + 1] in "!?":
@@ -88,7 +92,9 @@ def tag(text: str, at: int, *, after_word: bool, final: bool) -> Tag | Wait | No
         return _element(text, at, name[1].lower(), after_word=after_word, final=final)
     found = _TAG.match(text, at, at + HELD)
     if found:
-        return Tag(found.end(), "tag") if "=" in found[0] else None
+        if "=" in found[0]:
+            return Tag(found.end(), "tag")
+        return Tag(at + 1, "open") if begins_line else None
     return WAIT if not final and may_be_tag(text[at : at + HELD + 1]) else None
 
 
@@ -123,4 +129,5 @@ def _element(text: str, at: int, name: str, *, after_word: bool, final: bool) ->
             return WAIT
         end = inner.end() if inner else end
     does_nothing = name not in _ACTIVE and not _HANDLER.search(text, at, end)
-    return Tag(end, "tag", does_nothing=does_nothing, parts_words=name in _PARTS_WORDS)
+    closes = name if text[at + 1] == "/" else ""
+    return Tag(end, "tag", does_nothing=does_nothing, parts_words=name in _PARTS_WORDS, closes=closes)
