@@ -3,10 +3,12 @@
 An answer streams as text and `Cite`s; nobody writes a mark into text and parses it out again.
 """
 
+from abc import ABC, abstractmethod
+
 from citewell.models import Passage, Piece, Reached
 
 
-class _Marks:
+class _Marks(ABC):
     """Renders a stream; `passages` is what was cited, in order of first use."""
 
     def __init__(self) -> None:
@@ -24,12 +26,12 @@ class _Marks:
         if identity not in self._places:
             self._places[identity] = len(self.passages)
             self.passages.append(piece.passage)
-        gap = "" if self._last.endswith("\n") else " "
+        gap = "" if not self._last or self._last[-1] in "\n(" else " "
         self._last = f"{gap}[{self._mark(self._places[identity])}]"
         return self._last
 
-    def _mark(self, place: int) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _mark(self, place: int) -> str: ...
 
 
 class Numbered(_Marks):

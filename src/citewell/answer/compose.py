@@ -6,7 +6,6 @@
 All of it while the words come in, and the same however they are cut into pieces. Pure.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,6 +14,7 @@ from citewell.answer.handles import Handles
 from citewell.answer.opening import Opening
 from citewell.answer.safety import Safe
 from citewell.answer.sentences import Sentences
+from citewell.answer.sources import Sources
 from citewell.answer.support import needs_support, support, verdict
 from citewell.answer.units import quote, units
 from citewell.answer.write import Desk
@@ -41,9 +41,10 @@ class Composer:
     """
 
     def __init__(self, desk: Desk, rules: str, *, selection: Passage | None = None, strict: bool = False) -> None:
+        self._desk = desk
         self._opening = Opening()
         self._handles = Handles(lambda number: desk.at(number) is not None)
-        self._safe = Safe(lambda words: _stands_in(desk, words), instructions=rules)
+        self._safe = Safe(self._sources, instructions=rules)
         self._checked = _Checked(desk, selection, strict)
 
     def feed(self, words: str) -> list[Piece]:
@@ -53,6 +54,14 @@ class Composer:
         rest = self._safe.feed(self._handles.feed(self._opening.end()) + self._handles.end())
         return self._checked.feed(rest + self._safe.end()) + self._checked.end()
 
+    def _sources(self, target: str) -> bool:
+        """Whether an address or a tag stands in what the writer was given so far."""
+        sources = Sources()
+        for passage in self._desk.passages:
+            sources.add(passage.chunk.text)
+            sources.add(passage.chunk.url or "")
+        return sources(target)
+
     @property
     def segments(self) -> tuple[Segment, ...]:
         return tuple(self._checked.segments)
@@ -61,14 +70,6 @@ class Composer:
     def declined(self) -> bool:
         """Whether the writer says that its passages do not answer, and rests nothing on them."""
         return self._opening.declined and not any(segment.passages for segment in self.segments)
-
-
-def _stands_in(desk: Desk, words: str) -> bool:
-    """Whether an address or a tag stands in what the writer was given: whole, not as the beginning of another."""
-    before, after = (r"(?<![\w/:.@-])" if words[:1].isalnum() or words[:1] == "/" else ""), r"(?![\w/%&=#?+~@-]|\.\w)"
-    whole = re.compile(before + re.escape(words) + (after if words[-1:].isalnum() or words[-1:] == "/" else ""))
-    texts = (text for one in desk.passages for text in (one.chunk.text, one.chunk.url or ""))
-    return any(whole.search(text) for text in texts)
 
 
 @dataclass(slots=True)
