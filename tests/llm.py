@@ -1,11 +1,12 @@
 """A small LLM server on loopback: it speaks OpenAI's `POST /v1/chat/completions`, well or badly, as it is told."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeAlias
+
+from tests.vendor import Loopback
 
 KEY = "sk-very-secret-key"
 MODEL = "loopback-1"
@@ -51,7 +52,7 @@ Reply: TypeAlias = Says | Fails | Raw
 Mind: TypeAlias = Callable[[dict[str, Any]], Reply]
 
 
-class LLM:
+class LLM(Loopback):
     """`with LLM(Says("…")) as llm:` then `llm.url`. Each call gets the next reply, then the last for ever.
 
     A reply may be a function of the request: a model that reads.
@@ -59,22 +60,9 @@ class LLM:
 
     def __init__(self, *replies: Reply | Mind) -> None:
         self.replies: list[Reply | Mind] = list(replies) or [Says("Yes.")]
-        self.calls: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
         self.open = 0
-        self._lock = threading.Lock()
-        self._closing = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def __enter__(self) -> "LLM":
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closing.set()
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__()
+        self.url += "/v1"
 
     def prompt(self, call: int = -1) -> str:
         """Everything that one call was told, as text."""
@@ -166,13 +154,6 @@ class LLM:
                 pass
 
         return Handler
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        """A client that leaves is no event."""
 
 
 _USAGE = {"prompt_tokens": 321, "completion_tokens": 45, "total_tokens": 366}

@@ -36,24 +36,15 @@ def sent(body: object, status: int = 200, **headers: str) -> Reply:
     return Reply(status, json.dumps(body).encode(), named)
 
 
-class Vendor:
-    """`with Vendor() as vendor:` then `vendor.url`. Each call gets the next of `replies`, then the last for ever.
+class Loopback:
+    """A server of this process: `with` it, it answers under `url` as its handler does."""
 
-    For `shut_seconds` after the first call it refuses, and says how long.
-    """
-
-    doors: ClassVar[Mapping[str, str]] = {}
-    """The method that answers each path, given a request and its headers."""
-
-    def __init__(self, *replies: Reply, shut_seconds: int = 0) -> None:
-        self.replies = list(replies) or [WELL]
-        self._shut_seconds = shut_seconds
-        self._opens: float | None = None
+    def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self._closing = threading.Event()
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
@@ -64,6 +55,32 @@ class Vendor:
         self._closing.set()
         self._server.shutdown()
         self._server.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        raise NotImplementedError
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """A client that leaves is no event."""
+
+
+class Vendor(Loopback):
+    """`with Vendor() as vendor:` then `vendor.url`. Each call gets the next of `replies`, then the last for ever.
+
+    For `shut_seconds` after the first call it refuses, and says how long.
+    """
+
+    doors: ClassVar[Mapping[str, str]] = {}
+    """The method that answers each path, given a request and its headers."""
+
+    def __init__(self, *replies: Reply, shut_seconds: int = 0) -> None:
+        super().__init__()
+        self.replies = list(replies) or [WELL]
+        self._shut_seconds = shut_seconds
+        self._opens: float | None = None
 
     def refuses(self, status: int, message: str, **headers: str) -> Reply:
         """An error as this vendor says it."""

@@ -1,9 +1,7 @@
 """What every Projects promises."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
@@ -17,13 +15,6 @@ pytestmark = pytest.mark.anyio
 
 OURS, THEIRS = Project.named("ours"), Project.named("theirs")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-async def opened(database: Path | str) -> AsyncIterator[Database]:
-    one = await Database.open(database)
-    yield one
-    await one.close()
 
 
 @pytest.fixture

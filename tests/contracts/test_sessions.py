@@ -24,13 +24,6 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-async def opened(database: Path | str) -> AsyncIterator[Database]:
-    one = await Database.open(database)
-    yield one
-    await one.close()
-
-
-@pytest.fixture
 def sessions(opened: Database) -> SqlSessions:
     return SqlSessions(opened)
 

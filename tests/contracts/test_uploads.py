@@ -1,7 +1,6 @@
 """What every Uploads promises."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,13 +17,6 @@ pytestmark = pytest.mark.anyio
 
 OURS, THEIRS = Project.named("ours"), Project.named("theirs")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-async def opened(database: Path | str) -> AsyncIterator[Database]:
-    one = await Database.open(database)
-    yield one
-    await one.close()
 
 
 @pytest.fixture
