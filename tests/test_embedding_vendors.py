@@ -200,7 +200,7 @@ def test_an_answer_that_makes_no_sense_is_a_clear_error(wire: Wire, fault: Calla
 
 
 def test_vectors_of_another_length_name_the_setting(wire: Wire) -> None:
-    says = "of 512 numbers instead of 1024; CITEWELL_EMBEDDING_DIMENSIONS"
+    says = "of 512 numbers instead of 1024; set CITEWELL_EMBEDDING_DIMENSIONS"
     with wire.server(wire.answer([row(dimensions=512)])) as vendor, pytest.raises(ModelError, match=says):
         using(wire.embedder(vendor.url), a_question)
 
@@ -290,7 +290,7 @@ MANY = [Embeddable("", f"Valve {n}.") for n in range(250)]
 
 
 @pytest.mark.parametrize(
-    ("provider", "takes", "most"), [("openai", 2048, 128), ("gemini", 100, 100), ("ollama", 99, 32)]
+    ("provider", "takes", "most"), [("openai", 2048, 128), ("gemini", 100, 100), ("ollama", 32, 8)]
 )
 def test_a_call_brings_no_more_texts_than_the_vendor_takes(provider: Provider, takes: int, most: int) -> None:
     with EmbeddingServer(most=takes) as vendor:

@@ -106,6 +106,12 @@ async def test_odd_texts_are_embedded_too(embedder: Embedder, text: str) -> None
     assert np.isfinite(await embedder.embed_query(text)).all()
 
 
+async def test_questions_for_which_nobody_waits_get_the_same_vectors(embedder: Embedder) -> None:
+    asked = ["Why do gyroscopes drift?", "What is a pump?"]
+    rows = await embedder.embed_queries(asked)
+    assert np.allclose(rows, [await embedder.embed_query(one) for one in asked], atol=1e-5)
+
+
 async def test_no_passages_are_no_embeddings(embedder: Embedder) -> None:
     assert await embedder.embed_passages([]) == []
 

@@ -16,6 +16,7 @@ from citewell.adapters.qdrant_edge import QdrantEdgeIndex, QdrantEdgeShelf
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
 from citewell.models import Chunk, Project, Vector, Where, chunk_id, content_hash
 from citewell.ports import Change, Embedding, Entry, Index, Shelf
+from citewell.yardstick import FITTED, Scale
 
 pytestmark = pytest.mark.anyio
 
@@ -207,6 +208,20 @@ async def test_another_model_is_refused_with_both_names(store: Store, tmp_path: 
     with pytest.raises(IndexMismatch, match=r"test.*newer"):
         await other.index.search(OURS, vector=EAST, words="", limit=5)
     assert not other.shelf.holds(generation)
+
+
+async def test_scores_are_read_on_the_scale_of_the_index_and_of_those_built_on_it(store: Store) -> None:
+    scale = Scale(unrelated=0.5, related=0.9)
+    base = await store.publish(Change(entries=[entry("text", vector(1, 1, 0, 0))]), Change(scale=scale))
+    assert await store.index.scale() == scale
+    (found,) = await store.index.search(OURS, vector=EAST, words="", limit=5)
+    assert found.score == pytest.approx(scale.read(0.5**0.5), abs=1e-3)
+    assert found.score < 0.5
+    assert store.shelf.holds(base)
+    await store.publish(Change(entries=[entry("more", UP, document="b.md")]), base=base)
+    assert await store.index.scale() == scale
+    await store.publish(Change(entries=[entry("text", EAST)]))
+    assert await store.index.scale() == FITTED
 
 
 def placed(source: str, *, url: str | None = None, chapter: str = "Title", section: str = "Section") -> Entry:

@@ -108,7 +108,7 @@ def unit(rows: Sequence[Sequence[float]], *, texts: int, dimensions: int) -> Mat
         raise Senseless(f"{len(rows)} vectors for {texts} texts")
     if wrong := {len(row) for row in rows} - {dimensions}:
         raise Senseless(
-            f"vectors of {min(wrong)} numbers instead of {dimensions}; CITEWELL_EMBEDDING_DIMENSIONS says how many"
+            f"vectors of {min(wrong)} numbers instead of {dimensions}; set CITEWELL_EMBEDDING_DIMENSIONS to as many"
         )
     with np.errstate(over="ignore"):
         vectors = np.array(rows, dtype=np.float32)

@@ -4,7 +4,7 @@ What leaves this machine is each chunk's label and text, and each question.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Literal
 
@@ -12,7 +12,7 @@ import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI, Omit, omit
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from citewell.adapters.embedding import Calls, Senseless, dimensions_of, embed, question, unit
+from citewell.adapters.embedding import IN_INGEST, Calls, Senseless, dimensions_of, embed, question, unit
 from citewell.adapters.patience import Patience, checked_key
 from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedding
@@ -28,14 +28,16 @@ class _Place:
     base_url: str
     model: str
     most: int
+    slow: bool = False
+    """Whether it may run on somebody's own processor: a window then takes a second or two."""
 
 
 _PLACES: dict[Provider, _Place] = {
     # OpenAI takes 2,048 texts in a call; what counts is the tokens, and a call that fails is paid for again.
     "openai": _Place("OpenAI", "https://api.openai.com/v1", "text-embedding-3-small", 128),
     "gemini": _Place("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-embedding-001", 100),
-    "ollama": _Place("Ollama", "http://127.0.0.1:11434/v1", "nomic-embed-text", 32),
-    "custom": _Place("the embedding server", "", "", 32),  # as many as text-embeddings-inference takes by default
+    "ollama": _Place("Ollama", "http://127.0.0.1:11434/v1", "nomic-embed-text", 8, slow=True),
+    "custom": _Place("the embedding server", "", "", 8, slow=True),
 }
 
 
@@ -96,7 +98,8 @@ class OpenAiCompatibleEmbedder:
         self._passage, self._question = (known.passage, known.question) if known else ("", "")
         self._most = place.most
         self._vendor = _Vendor(place.name, key and checked_key(key, key_name), key_name)
-        self._calls = Calls(self._vendor, in_ingest=in_ingest, for_question=for_question, now=now)
+        patience = replace(IN_INGEST, try_seconds=300.0) if place.slow else IN_INGEST
+        self._calls = Calls(self._vendor, in_ingest=in_ingest or patience, for_question=for_question, now=now)
         self._http = httpx2.AsyncClient(timeout=None)
         self._client = AsyncOpenAI(
             api_key=self._vendor.key or "none",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="PATH…")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH…]")
 @project_option
 @click.option("--prune", is_flag=True, help="Remove documents of the project that are not under PATH… any more.")
 @click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and do nothing.")
