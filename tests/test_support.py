@@ -25,7 +25,7 @@ ROBOT = (
 )
 PUMP = (
     "## Priming\n\nA pump that runs dry fails within 30 seconds. Fill the casing with water before you start the "
-    "motor:\n\n```sh\npumpctl prime --wait 20\n```\n\n- Close the drain valve.\n- Open the vent until water comes out.\n"
+    "motor:\n\n```sh\npumpctl prime --wait 20\n```\n\n- Close the drain valve.\n- Open the vent until water comes.\n"
 )
 
 

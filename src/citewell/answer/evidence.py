@@ -20,7 +20,9 @@ Opposite = tuple[int, int]
 """A side of a pair: "more" is (0, 0), "less" is (0, 1)."""
 
 _NO_WORDS = re.compile(r"https?://\S+")
-_YES = re.compile(r"^(?:yes|yeah|no|sure|well|okay|ok|of course|certainly)\s*[,!.:]\s*", re.IGNORECASE)
+_YES = re.compile(
+    r"^(?:(?:no|sure|well|okay|ok|of course|certainly)\s*[,!.:]|(?:yes|yeah)\b[,!.:\s]*)\s*", re.IGNORECASE
+)
 _MARKS = re.compile(r"[`*_#>|]+|\[\^?\d{1,3}(?:[,–-]\s?\d{1,3})*\]|【\d{1,3}】")
 _BREAK = re.compile(r"\n+|(?<=\s)#+\s")
 _GRAM = 4

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from math import isclose
 
 _DIGITS = re.compile(
-    r"(?<![A-Za-z0-9_.])(?P<sign>[-−](?=\d))?(?P<number>\d{1,15}(?:(?:,\d{3})+(?!\d))?(?:[.,]\d{1,12})?)"
+    r"(?<![A-Za-z0-9_.])(?<!\d{4}[–-])(?P<sign>[-−](?=\d))?(?P<number>\d{1,15}(?:(?:,\d{3})+(?!\d))?(?:[.,]\d{1,12})?)"
     r"(?:\s?(?P<scale>hundred|thousand|million|billion|trillion|[kKMB](?![\w°]))\b)?"
     r"(?P<rest>st\b|nd\b|rd\b|th\b|s\b)?(?:[ \u00a0-]?(?P<unit>%|°\s?[CF]|[A-Za-zµμΩ]{1,12}(?:/[A-Za-z]{1,3})?))?"
 )
 _SMALL = {
-    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4,
-    "five": 5, "six": 6, "seven": 7, "eight": 8,     "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,     "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19,
-    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
+    "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
+    "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
 _SCALES = {
     "hundred": 1e2,
