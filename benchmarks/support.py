@@ -2,10 +2,10 @@
 
     python benchmarks/support.py DATA [--write | --shipped]
 
-DATA holds `claims/claims.jsonl` {claim, passage, label, source, …}. Claims are split seven ways by what they share: a
-passage, a claim, a question or a title stand in one part only, so that what is printed was judged by trees that saw
-nothing of it. Every source and label weighs the same, and one threshold, a half, is for all. Then it is printed
-what trees make of a source that they saw nothing of, and of sentences of the passages with one thing changed.
+DATA holds `claims/claims.jsonl` {claim, passage, label, source, …}. Claims are split seven ways, three times, by what
+they share: a passage, a claim, a question or a title stand in one part only, so that what is printed was judged by
+trees that saw nothing of it. Every source and label weighs the same, and one threshold, a half, is for all. Then it is
+printed what trees make of a source that they saw nothing of, and of sentences of the passages with one thing changed.
 --write fits on all and puts that into the package; --shipped judges all claims with what is in the package, for
 claims that it was not fitted on.
 """
@@ -39,6 +39,7 @@ from scoring import Array, bootstrapped, calibration_error
 NAMED = ("begin-wow", "expertqa", "scifact", "wice")
 """The sources that people judged; the mean over them is what we hold ourselves to."""
 WEIGHTS = Path(trees.__file__).parents[1] / "data" / "support.json"
+SPLITS = 3
 _TREES = 150
 EVEN = 0.5  # every source and label weighs the same, so this is where either mistake costs the same
 
@@ -178,8 +179,9 @@ def bands(odds: Array, cases: Judged) -> dict[str, float]:
 
 
 def balanced(rows: Array) -> float:
-    called, right = rows[:, 0] > 0.5, rows[:, 1] > 0.5
-    return float((called[right].mean() + (~called[~right]).mean()) / 2) if 0 < right.sum() < len(right) else 0.5
+    """Rows are how often a claim was called supported, and whether it is."""
+    called, right = rows[:, 0], rows[:, 1] > 0.5
+    return float((called[right].mean() + 1 - called[~right].mean()) / 2) if 0 < right.sum() < len(right) else 0.5
 
 
 def auroc(odds: Array, right: NDArray[np.bool_]) -> float:
@@ -190,31 +192,34 @@ def auroc(odds: Array, right: NDArray[np.bool_]) -> float:
     return float((ranks[right].sum() - most * (most + 1) / 2) / (most * (~right).sum()))
 
 
-def report(title: str, odds: Array, cases: Judged) -> None:
+def report(title: str, splits: Array, cases: Judged) -> None:
+    """A row per split into parts; what is printed is the mean over them, the interval that over claims."""
     print(f"\n{title}\n{'source':24} {'number':>6} {'supported':>9}  {'balanced accuracy':22}  AUROC")
     found: dict[str, tuple[float, float]] = {}
     for name in sorted(set(cases.source)):
         mine = cases.source == name
         right = cases.supported[mine]
-        accuracy = bootstrapped(np.column_stack([odds[mine] >= EVEN, right]).astype(float), balanced)
-        found[name] = accuracy.value, auroc(odds[mine], right)
+        called = (splits[:, mine] >= EVEN).mean(axis=0)
+        accuracy = bootstrapped(np.column_stack([called, right]), balanced)
+        found[name] = accuracy.value, float(np.mean([auroc(odds[mine], right) for odds in splits]))
         print(f"{name:24} {mine.sum():6} {right.mean():9.2f}  {accuracy!s:22}  {found[name][1]:.3f}")
     if all(name in found for name in NAMED):
         four = np.mean([found[name] for name in NAMED], axis=0)
         print(f"{'mean of ' + ', '.join(NAMED):>42}  {four[0]:.3f} {'':16}  {four[1]:.3f}")
-    forecasts = np.column_stack([odds, cases.supported, shares(cases)])
-    print(f"calibration error {calibration_error(forecasts):.3f}")
+    errors = [calibration_error(np.column_stack([odds, cases.supported, shares(cases)])) for odds in splits]
+    print(f"calibration error {np.mean(errors):.3f}")
 
 
 def unseen(cases: Judged, edits: Judged, *, similar: bool) -> tuple[Array, Array]:
-    """Every claim, and every edit, as trees see it that were fitted on the other groups."""
-    fold = np.array([fold_of(one.group) for one in cases.claims])
-    edit_fold = np.array([fold_of(one.group) for one in edits.claims])
-    odds, changed = np.zeros(len(fold)), np.zeros(len(edit_fold))
-    for part in range(FOLDS):
-        model = fit(cases.only(fold != part), similar=similar)
-        odds[fold == part] = chances(model, cases.only(fold == part), similar=similar)
-        changed[edit_fold == part] = chances(model, edits.only(edit_fold == part), similar=similar)
+    """Every claim, and every edit, as trees see it that were fitted on the other groups; a row per split."""
+    odds, changed = np.zeros((SPLITS, len(cases.claims))), np.zeros((SPLITS, len(edits.claims)))
+    for split in range(SPLITS):
+        fold = np.array([fold_of(f"{split} {one.group}") for one in cases.claims])
+        edit_fold = np.array([fold_of(f"{split} {one.group}") for one in edits.claims])
+        for part in range(FOLDS):
+            model = fit(cases.only(fold != part), similar=similar)
+            odds[split, fold == part] = chances(model, cases.only(fold == part), similar=similar)
+            changed[split, edit_fold == part] = chances(model, edits.only(edit_fold == part), similar=similar)
     return odds, changed
 
 
@@ -257,19 +262,19 @@ def exported(model: LGBMClassifier, features: Sequence[str]) -> dict[str, Any]:
 
 
 def seconds_each(claims: Sequence[Claim]) -> tuple[float, float]:
-    """A claim held against a text that is read for the first time, and against one that was read before."""
+    """CPU seconds of a claim held against a text that is read for the first time, and against one that was read before."""
     from citewell.answer.support import support  # reads what may be written just now
 
     read.cache_clear()
-    started = time.perf_counter()
+    started = time.process_time()
     for one in claims:
         support(one.claim, [one.passage])
-    first = time.perf_counter() - started
+    first = time.process_time() - started
     known = claims[-400:]  # as many as are kept
-    started = time.perf_counter()
+    started = time.process_time()
     for one in known:
         support(one.claim, [one.passage])
-    return first / len(claims), (time.perf_counter() - started) / len(known)
+    return first / len(claims), (time.process_time() - started) / len(known)
 
 
 def judge_shipped(claims: Sequence[Claim]) -> None:
@@ -281,7 +286,7 @@ def judge_shipped(claims: Sequence[Claim]) -> None:
         odds = np.array(
             [support(one.claim, [one.passage], similarity=value) for one, value in zip(claims, known, strict=True)]
         )
-        report(f"{name}, by what is in the package", odds, cases)
+        report(f"{name}, by what is in the package", odds[None], cases)
 
 
 def main() -> None:
@@ -298,8 +303,10 @@ def main() -> None:
     both = asyncio.run(similarities([*claims, *changed]))
     cases, edits = judged(claims, both[: len(claims)]), judged(changed, both[len(claims) :])
     groups = {one.group for one in claims}
-    sizes = Counter(fold_of(one.group) for one in claims)
-    print(f"{len(claims)} claims in {len(groups)} groups, {FOLDS} parts of {sorted(sizes.values())} claims")
+    sizes = sorted(Counter(fold_of(f"0 {one.group}") for one in claims).values())
+    print(
+        f"{len(claims)} claims in {len(groups)} groups, {SPLITS} splits into {FOLDS} parts, the first of {sizes} claims"
+    )
     fitted: dict[str, Any] = {}
     for name, similar in (("words", False), ("words and similarity", True)):
         odds, altered = unseen(cases, edits, similar=similar)
@@ -307,11 +314,11 @@ def main() -> None:
         print("sentences of the passages, called right")
         for kind in dict.fromkeys(edits.source):
             mine = edits.source == kind
-            right = ((altered >= EVEN) == edits.supported)[mine].mean()
+            right = ((altered >= EVEN) == edits.supported)[:, mine].mean()
             print(f"{kind:24} {mine.sum():6} {edits.supported[mine].mean():9.2f}  {right:.3f}")
-        report(f"{name}, source unseen", strangers(cases, similar=similar), cases)
+        report(f"{name}, source unseen", strangers(cases, similar=similar)[None], cases)
         fitted[name] = exported(fit(cases, similar=similar), [*SIGNS, *(["similarity"] if similar else [])])
-        fitted.setdefault("bands", bands(odds, cases))
+        fitted.setdefault("bands", bands(odds.mean(axis=0), cases))
     print(f"\n{fitted['bands']}")
     if options.write:
         WEIGHTS.write_text(json.dumps(fitted) + "\n", encoding="utf-8")

@@ -15,6 +15,7 @@ MISQUOTED = 0.2
 
 _READ = 100  # words; what is longer is no sentence
 _NEW = 3  # words at most, and of the sentence at most a third
+_LONGER = 1.5  # times the sentence, at most, for the part of theirs that speaks of the same
 _RARE = 0.6  # so that a capital letter is more than the start of a sentence
 _IN_ORDER = 0.75  # of the other words, pairs that stand side by side in the text as well
 
@@ -30,7 +31,9 @@ def misquotes(sentence: str, evidence: Evidence) -> bool:
     nearest = _nearest(spoken, evidence)
     theirs = _shared_part(evidence.sentences[nearest], spoken)
     new, old = _without(spoken, theirs), _without(evidence.sentences[nearest], spoken)
-    if len(new) > min(_NEW, len(spoken) / 3) or not _in_order(spoken, new, evidence):
+    if len(new) > min(_NEW, len(spoken) / 3) or len(theirs) > _LONGER * len(spoken) + 1:
+        return False
+    if not _in_order(spoken, new, evidence):
         return False
     numbers = quantities(sentence)
     known = [one for said in evidence.quantities[nearest : nearest + 2] for one in said]

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from math import isclose
 
 _DIGITS = re.compile(
-    r"(?<![\w.])(?P<sign>[-−](?=\d))?(?P<number>\d{1,15}(?:(?:,\d{3})+(?!\d))?(?:[.,]\d{1,12})?)"
+    r"(?<![A-Za-z0-9_.])(?<!\d{4}[–-])(?P<sign>[-−](?=\d))?(?P<number>\d{1,15}(?:(?:,\d{3})+(?!\d))?(?:[.,]\d{1,12})?)"
     r"(?:\s?(?P<scale>hundred|thousand|million|billion|trillion|[kKMB](?![\w°]))\b)?"
     r"(?P<rest>st\b|nd\b|rd\b|th\b|s\b)?(?:[ \u00a0-]?(?P<unit>%|°\s?[CF]|[A-Za-zµμΩ]{1,12}(?:/[A-Za-z]{1,3})?))?"
 )
 _SMALL = {
-    "zero": 0, "one": 1, "first": 1, "once": 1, "two": 2, "second": 2, "twice": 2, "three": 3, "third": 3, "four": 4,
-    "fourth": 4, "five": 5, "fifth": 5, "six": 6, "sixth": 6, "seven": 7, "seventh": 7, "eight": 8, "eighth": 8,
-    "nine": 9, "ninth": 9, "ten": 10, "tenth": 10, "eleven": 11, "eleventh": 11, "twelve": 12, "twelfth": 12,
-    "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19,
-    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
+    "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
+    "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
 _SCALES = {
     "hundred": 1e2,
@@ -74,7 +73,8 @@ class Quantity:
     value: float
     measures: str
     at: int
-    """Where it stands in the text."""
+    end: int
+    """Where it stands in the text, with its unit."""
 
     def same_value(self, other: "Quantity") -> bool:
         return isclose(self.value, other.value, rel_tol=1e-6, abs_tol=1e-12)
@@ -94,7 +94,7 @@ def _written(text: str) -> Iterator[Quantity]:
     for found in _DIGITS.finditer(text):
         scale = found["scale"] or ""
         value = _read(found["number"]) * _SCALES.get(scale if scale in ("M", "B") else scale.lower(), 1.0)
-        yield _quantity(-value if found["sign"] else value, found["unit"], found.start("number"))
+        yield _quantity(-value if found["sign"] else value, found["unit"], found.start("number"), found.end())
 
 
 def _read(digits: str) -> float:
@@ -109,12 +109,14 @@ def _spelt(text: str) -> Iterator[Quantity]:
     for found in _SPELT.finditer(text):
         ones = _SMALL[found["ones"].lower()] if found["ones"] else 0
         value = (_SMALL[found["tens"].lower()] + ones) * _SCALES.get((found["scale"] or "").lower(), 1.0)
-        yield _quantity(value, found["unit"], found.start())
+        spelt = _quantity(value, found["unit"], found.start(), found.end())
+        if value != 1 or spelt.measures:  # "one of them" counts nothing
+            yield spelt
 
 
-def _quantity(value: float, unit: str | None, at: int) -> Quantity:
+def _quantity(value: float, unit: str | None, at: int, end: int) -> Quantity:
     known = _unit(unit) if unit else None
-    return Quantity(value * known[1], known[0], at) if known else Quantity(value, "", at)
+    return Quantity(value * known[1], known[0], at, end) if known else Quantity(value, "", at, end - len(unit or ""))
 
 
 def _unit(written: str) -> tuple[str, float] | None:

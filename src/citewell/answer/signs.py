@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from citewell.answer.evidence import Evidence, Word, negations, opposites, rarity, runs, take_words
 from citewell.answer.quantities import holds, quantities
-from citewell.terms import function_words
+from citewell.terms import function_words, words
 
 Array = NDArray[np.float64]
 
@@ -22,7 +22,8 @@ SIGNS: Mapping[str, int] = {
     # In the order and the neighbourhood in which the sentence says them.
     "pairs": +1, "triples": +1, "longest_run": +1, "near": +1,
     # What is new in the sentence.
-    "missing": -1, "missing_here": -1, "rarest_missing": -1, "names_missing": -1, "names_missing_share": -1,
+    "missing": -1, "missing_here": -1, "rarest_missing": -1, "new_clause": -1, "new_clause_here": -1,
+    "weakest_third": +1, "weakest_third_here": +1, "names_missing": -1, "names_missing_share": -1,
     "names_missing_here": -1, "numbers_missing": -1, "numbers_missing_here": -1, "units_wrong": -1, "speaker": -1,
     "absolutes": -1,
     # What is turned around.
@@ -47,7 +48,7 @@ _KINDS = {
 def signs(sentence: str, evidence: Evidence) -> dict[str, float]:
     """Every sign but that of the embeddings, for a sentence with words and a text with words."""
     little = function_words(evidence.tongue)
-    spoken = take_words(sentence, evidence.tongue)[:_READ]
+    spoken = take_words(_without_converted(sentence, evidence), evidence.tongue)[:_READ]
     content: dict[str, Word] = {}
     for word in spoken:
         if word.written.casefold() not in little:
@@ -86,6 +87,10 @@ def signs(sentence: str, evidence: Evidence) -> dict[str, float]:
         "missing": float(weights @ ~whole),
         "missing_here": float(weights @ ~here),
         "rarest_missing": float((weights * ~whole).max()),
+        "new_clause": _longest_gap(weights, whole),
+        "new_clause_here": _longest_gap(weights, here),
+        "weakest_third": _weakest_third(whole),
+        "weakest_third_here": _weakest_third(here),
         "speaker": sum(
             one in _KINDS["speaker"] and word.stem not in evidence.places for one, word in zip(low, spoken, strict=True)
         ),
@@ -109,12 +114,40 @@ def signs(sentence: str, evidence: Evidence) -> dict[str, float]:
     return {name: float(found[name]) for name in SIGNS}
 
 
+def _without_converted(sentence: str, evidence: Evidence) -> str:
+    """The sentence without the numbers that the text gives in another unit or spelling: they are not new words."""
+    known = [one for some in evidence.quantities for one in some]
+    kept, end = "", 0
+    for one in quantities(sentence)[:_READ] if known else ():
+        written = sentence[one.at : one.end]
+        if (
+            one.at >= end
+            and holds(known, one, unit=True)
+            and take_words(written, evidence.tongue)[0].stem not in evidence.places
+        ):
+            kept, end = kept + sentence[end : one.at], one.end
+    return kept + sentence[end:] if end and words(kept + sentence[end:]) else sentence
+
+
 def _wider(says: NDArray[np.bool_], more: int) -> NDArray[np.bool_]:
     """Which words each sentence says with those that follow it."""
     wide = says.copy()
     for ahead in range(1, more + 1):
         wide[:, :-ahead] |= says[:, ahead:]
     return wide
+
+
+def _longest_gap(weights: Array, said: NDArray[np.bool_]) -> float:
+    """The heaviest run of words that are not said: a clause that the sentence adds."""
+    longest = run = 0.0
+    for weight, known in zip(weights.tolist(), said.tolist(), strict=True):
+        run = 0.0 if known else run + weight
+        longest = max(longest, run)
+    return longest
+
+
+def _weakest_third(said: NDArray[np.bool_]) -> float:
+    return min(float(part.mean()) for part in np.array_split(said, 3) if len(part))
 
 
 def _order(spoken: list[str], content: list[str], evidence: Evidence) -> dict[str, float]:

@@ -17,7 +17,7 @@ from citewell.answer.evidence import Evidence, bare, read, without_marks
 from citewell.answer.misquote import MISQUOTED, misquotes
 from citewell.answer.signs import SIGNS, signs
 from citewell.answer.trees import Trees
-from citewell.terms import words
+from citewell.terms import ENGLISH, language, mostly_other_letters, words
 
 Verdict = Literal["supported", "weak", "unsupported", "uncited"]
 
@@ -29,6 +29,7 @@ _BOTH = Trees(_FITTED["words and similarity"], (*SIGNS, "similarity"))
 BANDS: dict[str, float] = _FITTED["bands"]
 """The least probability of a sentence that is called supported, and of one that is called weak."""
 
+_ENOUGH = 40  # characters that betray whether a sentence is English
 _TALK = re.compile(
     r"""^(?:sure|certainly|of\ course|yes|no|okay|ok|great(?:\ question)?|hello|hi|thanks|thank\ you|sorry)\b[\s,!.]*$
       | ^(?:(?:sure|certainly|of\ course|yes)[,!.]?\s+)?
@@ -46,7 +47,7 @@ def support(sentence: str, texts: Sequence[str], *, similarity: float | None = N
     """How likely these texts, together or one of them alone, support the sentence: 0 to 1.
 
     `similarity` is the cosine of the sentence and the nearest window of the texts, for the local embedding model.
-    Another text never takes support away.
+    Another text never takes support away. A sentence in another language than the text is weak: who could tell.
     """
     together = ["\n\n".join(texts)] if len(texts) > 1 else []
     return max((_support(sentence, read(text), similarity) for text in (*texts, *together)), default=0.0)
@@ -71,7 +72,16 @@ def _support(sentence: str, evidence: Evidence, similarity: float | None) -> flo
     claim = bare(sentence)
     if not evidence.sentences or not words(claim):
         return 0.0
+    if _in_other_words(claim, evidence):
+        return BANDS["weak"]
     row = list(signs(claim, evidence).values())
     trees, values = (_WORDS, row) if similarity is None else (_BOTH, [*row, similarity])
     probability = trees.probability(np.array(values))
     return probability * MISQUOTED if misquotes(claim, evidence) else probability
+
+
+def _in_other_words(claim: str, evidence: Evidence) -> bool:
+    """Whether two languages have no words in common to compare: a translation is neither right nor wrong to us."""
+    tongue = language(claim)
+    foreign = ENGLISH not in (tongue, evidence.tongue) or len(claim) > _ENOUGH
+    return mostly_other_letters(claim) != evidence.other_letters or (tongue != evidence.tongue and foreign)
