@@ -56,4 +56,6 @@ def configure(*, level: str, as_json: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if as_json else TextLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it would tell of every call to a vendor
+    for name in ("httpx", "httpx2"):
+        logging.getLogger(name).setLevel(logging.WARNING)  # they would tell of every call to a vendor
+    logging.getLogger("openai").setLevel(logging.CRITICAL)  # and its SDKs of every fault, in a vendor's words

@@ -246,6 +246,17 @@ class _Wanted(BaseModel):
     score_threshold: float = Field(0.0, ge=0.0, le=1.0, description="The least similarity a passage must have.")
 
 
+# Just types and descriptions: some servers refuse what else a schema may say, and the limits are checked here anyway.
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        name: {"type": kind, "description": _Wanted.model_fields[name].description}
+        for name, kind in (("query", "string"), ("limit", "integer"), ("score_threshold", "number"))
+    },
+    "required": ["query"],
+}
+
+
 def _tool(search: Search) -> FunctionTool:
     left = _SEARCHES
 
@@ -264,7 +275,7 @@ def _tool(search: Search) -> FunctionTool:
     return FunctionTool(
         name="search_book_content",
         description="Search the book for more passages. Each one found has a number to cite it by.",
-        params_json_schema=_Wanted.model_json_schema(),
+        params_json_schema=_SCHEMA,
         on_invoke_tool=invoke,
         strict_json_schema=False,
     )

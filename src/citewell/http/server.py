@@ -26,6 +26,8 @@ def run(settings: Settings, *, host: str, port: int) -> None:
     wiring.check(settings)
     for name in settings.unused():
         _log.warning("%s is set, but nothing that is configured uses it", name)
+    if settings.writes != "none":
+        _log.info("answers are written by a language model: %s", settings.writes)
     asyncio.run(_check_open(settings, host))
     _spool_at_home(settings)
     config = uvicorn.Config(create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=10)
