@@ -251,6 +251,7 @@ def test_no_text_is_too_strange(sentence: str, text: str) -> None:
         "---",
         "Let me know if you need more!",
         "In summary:",
+        "To calibrate the camera, follow these steps:",
         "Would you like to know more?",
         "[1]",
         "",
@@ -270,6 +271,9 @@ def test_talk_needs_no_support(talk: str) -> None:
         "这座塔高330米。",
         "Let the motor cool for ten minutes.",
         "Yes, it has seven joints.",
+        "Here is why: the motor stalls.",
+        "The tower has 3 levels:",
+        "I can lift 30 kg.",
     ],
 )
 def test_a_claim_needs_support(claim: str) -> None:
