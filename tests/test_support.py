@@ -216,6 +216,7 @@ def test_code_is_compared_like_text() -> None:
         "1," * 50_000,
         "[" * 100_000,
         " ".join(f"word{number}" for number in range(12_000)),
+        " ".join(map(str, range(18_000))),
     ],
     ids=lambda long: long[:8],
 )
