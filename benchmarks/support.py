@@ -262,7 +262,7 @@ def exported(model: LGBMClassifier, features: Sequence[str]) -> dict[str, Any]:
 
 
 def seconds_each(claims: Sequence[Claim]) -> tuple[float, float]:
-    """CPU seconds of a claim held against a text that is read for the first time, and against one that was read before."""
+    """CPU seconds of holding a claim against a text that is read for the first time, and against one read before."""
     from citewell.answer.support import support  # reads what may be written just now
 
     read.cache_clear()

@@ -216,23 +216,19 @@ def test_code_is_compared_like_text() -> None:
         "1," * 50_000,
         "[" * 100_000,
         " ".join(f"word{number}" for number in range(12_000)),
+        " ".join(map(str, range(18_000))),
     ],
     ids=lambda long: long[:8],
 )
-def test_the_time_grows_no_faster_than_the_text(long: str) -> None:
-    def seconds(sentence: str, text: str) -> float:
+def test_a_hostile_text_takes_no_longer_than_prose(long: str) -> None:
+    def spent(sentence: str, text: str) -> float:
         started = time.process_time()
         support(sentence, [text])
         return time.process_time() - started
 
-    half = long[: len(long) // 2]
-    seconds("warm", "up")
-    for small, large in (
-        ((half, TOWER), (long, TOWER)),
-        (("A tower.", half), ("A tower.", long)),
-        ((half, half), (long, long)),
-    ):
-        assert seconds(*large) <= 4 * seconds(*small) + 0.3
+    prose = (TOWER + " ") * (100_000 // len(TOWER))
+    usual = spent(prose, prose)  # one that is quadratic in 100,000 characters takes a thousand times as long
+    assert max(spent(long, TOWER), spent("A tower.", long), spent(long, long)) <= 20 * usual
 
 
 @given(st.text(max_size=200), st.text(max_size=400))
@@ -251,6 +247,7 @@ def test_no_text_is_too_strange(sentence: str, text: str) -> None:
         "---",
         "Let me know if you need more!",
         "In summary:",
+        "To calibrate the camera, follow these steps:",
         "Would you like to know more?",
         "[1]",
         "",
@@ -270,6 +267,9 @@ def test_talk_needs_no_support(talk: str) -> None:
         "这座塔高330米。",
         "Let the motor cool for ten minutes.",
         "Yes, it has seven joints.",
+        "Here is why: the motor stalls.",
+        "The tower has 3 levels:",
+        "I can lift 30 kg.",
     ],
 )
 def test_a_claim_needs_support(claim: str) -> None:

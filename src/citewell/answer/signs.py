@@ -35,6 +35,7 @@ SIGNS: Mapping[str, int] = {
 """Each sign, and the one way in which it may move a verdict: +1 for, -1 against, 0 either."""
 
 _READ = 400  # words of a sentence; whatever is longer is none
+_NUMBERS = 40  # of a sentence, each of which is looked for among all of the text
 _NEAR, _NEARBY = 4, 12  # words apart
 _KINDS = {
     name: frozenset(said.split())
@@ -118,7 +119,7 @@ def _without_converted(sentence: str, evidence: Evidence) -> str:
     """The sentence without the numbers that the text gives in another unit or spelling: they are not new words."""
     known = [one for some in evidence.quantities for one in some]
     kept, end = "", 0
-    for one in quantities(sentence)[:_READ] if known else ():
+    for one in quantities(sentence)[:_NUMBERS] if known else ():
         written = sentence[one.at : one.end]
         if (
             one.at >= end
@@ -207,7 +208,7 @@ def _names(
 
 
 def _numbers(sentence: str, evidence: Evidence, first: int) -> dict[str, float]:
-    wanted = quantities(sentence)[:_READ]
+    wanted = quantities(sentence)[:_NUMBERS]
     everywhere = [one for some in evidence.quantities for one in some] if wanted else []
     here = [one for some in evidence.quantities[first : first + 2] for one in some]
     return {

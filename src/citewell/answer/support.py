@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Literal
 
 import numpy as np
 
@@ -17,9 +16,8 @@ from citewell.answer.evidence import Evidence, bare, read, without_marks
 from citewell.answer.misquote import MISQUOTED, misquotes
 from citewell.answer.signs import SIGNS, signs
 from citewell.answer.trees import Trees
+from citewell.models import Verdict
 from citewell.terms import ENGLISH, language, mostly_other_letters, words
-
-Verdict = Literal["supported", "weak", "unsupported", "uncited"]
 
 _DATA = files("citewell").joinpath("data", "support.json")
 _FITTED = json.loads(_DATA.read_text(encoding="utf-8"))
@@ -31,15 +29,14 @@ BANDS: dict[str, float] = _FITTED["bands"]
 
 _ENOUGH = 40  # characters that betray whether a sentence is English
 _TALK = re.compile(
-    r"""^(?:sure|certainly|of\ course|yes|no|okay|ok|great(?:\ question)?|hello|hi|thanks|thank\ you|sorry)\b[\s,!.]*$
-      | ^(?:(?:sure|certainly|of\ course|yes)[,!.]?\s+)?
-        (?:here\ (?:is|are)|here['’]s|let\ me|let['’]s|i\ (?:hope|will|can)|i['’](?:ll|m\ (?:happy|glad))
-           |(?:the|these|those|this)\ (?:following\ )?(?:are\ the\ )?
-            (?:steps?|points?|list|reasons?|examples?)\ (?:are|is|below|follow)
-           |in\ (?:summary|short|conclusion)\s*[:,]?$|to\ summari[sz]e\s*[:,]?$
-           |(?:hope|let\ me\ know|feel\ free)\b)[^.]*[:.!?]?$""",
+    r"""(?:sure|certainly|of\ course|yes|no|okay|ok|great(?:\ question)?|hello|hi|thanks|thank\ you|sorry)[\s,!.]*$
+      | (?:(?:sure|certainly|of\ course|yes)[,!.]?\s+)?
+        (?:here\ (?:is|are)|here['’]s|let\ me|i\ (?:hope|will|can)|i['’](?:ll|m\ (?:happy|glad))|hope|feel\ free
+           |(?:in\ (?:summary|short|conclusion)|to\ summari[sz]e)\s*[:,]?$)
+        (?:\b[^.:;\d]{0,80})?[:.!?]?$""",
     re.IGNORECASE | re.VERBOSE,
 )
+_ANNOUNCES = re.compile(r"[^.;\d]{0,80}:$")  # a list that follows, whose items are claims of their own
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s.*|\*\*[^*]+\*\*:?|(?:[-*_=]\s*){3,})\s*$")
 
 
@@ -63,7 +60,7 @@ def verdict(probability: float) -> Verdict:
 def needs_support(sentence: str) -> bool:
     """Whether a sentence claims anything: headings, greetings and "Here are the steps:" do not."""
     said = " ".join(without_marks(sentence).split())
-    if _HEADING.match(sentence.strip()) or _TALK.match(said) or said.endswith(("?", ":")):
+    if _HEADING.match(sentence.strip()) or _TALK.match(said) or _ANNOUNCES.match(said) or said.endswith("?"):
         return False
     return any(mark.isalnum() for mark in said)
 
