@@ -27,6 +27,11 @@ class Says:
     error: str = ""
     """What an error event in the stream says, after the last piece."""
     usage: bool = True
+    first_seconds: float = 0.0
+    """How long nothing comes at all."""
+    refusal: str = ""
+    """What the model says instead of an answer, where its vendor has a field for that."""
+    finish: str = "stop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,7 @@ class LLM(Loopback):
 
             def _stream(self, request: dict[str, Any], reply: Says) -> None:
                 self.close_connection = True
+                llm._closing.wait(reply.first_seconds)
                 self._begin(200, "text/event-stream", None)
                 for chunk in _chunks(reply, usage=(request.get("stream_options") or {}).get("include_usage", False)):
                     self._event(json.dumps(chunk))
@@ -171,6 +177,8 @@ def _chunks(reply: Says, *, usage: bool) -> Iterator[dict[str, Any]]:
         return {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": MODEL, "choices": choices}
 
     yield chunk({"role": "assistant", "content": ""})
+    if reply.refusal:
+        yield chunk({"refusal": reply.refusal})
     for start in range(0, len(reply.text), reply.piece):
         yield chunk({"content": reply.text[start : start + reply.piece]})
     if reply.tool:
@@ -181,6 +189,6 @@ def _chunks(reply: Says, *, usage: bool) -> Iterator[dict[str, Any]]:
             yield chunk({"tool_calls": [part]})
     if reply.cut or reply.hang or reply.error:
         return
-    yield chunk({}, "tool_calls" if reply.tool else "stop")
+    yield chunk({}, "tool_calls" if reply.tool else reply.finish)
     if usage and reply.usage:
         yield {**chunk({}), "choices": [], "usage": _USAGE}

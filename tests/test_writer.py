@@ -1,6 +1,8 @@
 """What the LLM writer promises, against a server that speaks OpenAI's chat completions, well and badly."""
 
+import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -173,7 +175,6 @@ PASSING: list[Reply] = [
     Says(cut=True),
     Says(error="overloaded"),
     Raw(b"data: {nonsense\n\n"),
-    Says(""),
 ]
 
 
@@ -212,8 +213,6 @@ async def test_a_server_that_asks_for_time_gets_it() -> None:
     moments: list[float] = []
 
     def mind(request: dict[str, object]) -> Reply:
-        import time
-
         moments.append(time.monotonic())
         return Fails(429, headers={"Retry-After": "1"}) if len(moments) == 1 else Says("Now.")
 
@@ -240,6 +239,81 @@ async def test_what_cannot_pass_is_tried_once_and_told(fault: Reply, says: str) 
     async with desk(fault) as at:
         assert says in (await at.write()).error
     assert len(at.llm.calls) == 1
+
+
+ONE_QUESTIONS: list[Reply] = [Says(""), Says(refusal="I would rather not."), Says(finish="content_filter"), Fails(400)]
+
+
+@pytest.mark.parametrize("fault", ONE_QUESTIONS, ids=str)
+async def test_what_one_question_is_met_with_is_not_tried_again_and_shuts_nobody_out(fault: Reply) -> None:
+    async with desk(fault, Says("Gladly.")) as at:
+        assert (await at.write()).error
+        assert len(at.llm.calls) == 1
+        assert (await at.write()).text == "Gladly."
+
+
+async def test_a_server_that_answers_anything_at_all_is_not_dead_any_more() -> None:
+    clock = Clock()
+    async with desk(Fails(500), Fails(500), Fails(500), Fails(400, "too long"), Says("Back."), now=clock) as at:
+        await at.write()
+        clock.seconds = QUICK.rest_seconds + 1
+        assert "too long" in (await at.write()).error
+        assert (await at.write()).text == "Back."
+
+
+async def test_whoever_still_tries_learns_what_others_found_out() -> None:
+    slow = Patience(try_seconds=0.5, whole_seconds=10.0, backoff_seconds=0.4, rest_seconds=30.0)
+    async with desk(Fails(500), patience=slow) as at:
+        first, second = await asyncio.gather(at.write(), _later(at))
+    assert first.error
+    assert "left alone" in second.error
+    assert len(at.llm.calls) < 6
+
+
+async def _later(at: Desk) -> Written:
+    while len(at.llm.calls) < 2:
+        await asyncio.sleep(0.01)
+    return await at.write()
+
+
+async def test_a_model_that_thinks_and_searches_is_not_silent() -> None:
+    """Each of its turns is short enough; all of them together are not."""
+
+    async def search(query: str, limit: int, score_threshold: float) -> str:
+        await asyncio.sleep(0.3)
+        return "{}"
+
+    called = Says(tool="search_book_content", arguments='{"query": "x"}', first_seconds=0.3)
+    async with desk(called, called, Says("At last.", first_seconds=0.3)) as at:
+        told = await at.write(Assignment("Be brief.", "How many?", search=search))
+    assert (told.text, len(at.llm.calls)) == ("At last.", 3)
+
+
+async def test_a_slow_first_byte_is_waited_for() -> None:
+    async with desk(Says("Late, but there.", first_seconds=0.3)) as at:
+        assert (await at.write()).text == "Late, but there."
+    assert len(at.llm.calls) == 1
+
+
+async def test_what_is_said_before_a_search_stands_apart_from_what_is_said_after() -> None:
+    called = Says("Let me look.", tool="search_book_content", arguments='{"query": "x"}')
+    async with desk(called, Says("Seven.")) as at:
+        told = await at.write(Assignment("Be brief.", "How many?", search=_finds_nothing))
+    assert told.text == "Let me look.\n\nSeven."
+
+
+async def test_a_character_in_two_pieces_arrives_whole_and_half_of_one_harmlessly() -> None:
+    robot = "\N{ROBOT FACE}"
+    halves = robot.encode("utf-16-be", "surrogatepass")
+    high, low = (halves[n : n + 2].decode("utf-16-be", "surrogatepass") for n in (0, 2))
+    async with desk(Says(f"a{high}{low}b{high}c", piece=1)) as at:
+        assert (await at.write()).text == f"a{robot}b\ufffdc"
+
+
+async def test_an_answer_that_was_cut_off_says_so() -> None:
+    async with desk(Says("Half of")) as at:
+        assert (await at.write(Assignment("Be brief.", "Why?", longest=45))).spent == Spent(321, 45, cut=True)
+        assert (await at.write(Assignment("Be brief.", "Why?", longest=46))).spent == Spent(321, 45, cut=False)
 
 
 async def test_one_question_that_is_refused_closes_the_door_for_no_other() -> None:
@@ -286,17 +360,15 @@ async def test_who_stops_listening_leaves_no_connection_behind() -> None:
         for _ in range(200):
             if not at.llm.open:
                 break
-            import asyncio
-
             await asyncio.sleep(0.01)
         assert at.llm.open == 0
 
 
-async def test_whether_it_can_be_reached_is_told() -> None:
-    async with desk(Fails(500)) as at:
+async def test_whether_it_can_be_reached_is_told_without_the_vendor_s_words() -> None:
+    async with desk(Fails(500, "quota of org-secret exhausted")) as at:
         await at.writer.reach()
         await at.write()
-        with pytest.raises(WriterUnavailable, match="500"):
+        with pytest.raises(WriterUnavailable, match=r"500$"):
             await at.writer.reach()
 
 

@@ -6,6 +6,7 @@ What leaves this machine is the assignment, and what the searches it allows find
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -15,14 +16,14 @@ from typing import Any, TypeAlias
 import httpx2
 from agents import Agent, FunctionTool, ModelSettings, RunConfig, Runner, set_tracing_disabled
 from agents import OpenAIChatCompletionsModel as ChatModel
-from agents.exceptions import AgentsException, MaxTurnsExceeded
+from agents.exceptions import AgentsException, MaxTurnsExceeded, ModelRefusalError
 from agents.items import TResponseInputItem, TResponseStreamEvent
 from agents.result import RunResultStreaming
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, AsyncOpenAI, OpenAIError
 from pydantic import BaseModel, Field, ValidationError
 
-from citewell.adapters.patience import Patience, Pause, sendable
-from citewell.errors import SettingsError, WriterUnavailable
+from citewell.adapters.patience import Patience, Pause, checked_key, sendable
+from citewell.errors import WriterUnavailable
 from citewell.models import Spent
 from citewell.ports import Assignment, Search
 
@@ -30,13 +31,16 @@ set_tracing_disabled(True)  # or the SDK would send every question to its vendor
 
 _CONNECT_SECONDS = 5.0
 _CHECK_SECONDS = 5.0  # for the one try that finds out whether a failure is over
+_PROBE_SECONDS = 10.0
 _TURNS = 5
 _SEARCHES = 3
 # What comes of a stream that is not as documented: the SDK takes it apart without looking first.
 _SENSELESS = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+_NO_TOOLS = re.compile(r"support\w*\b.*\b(?:tool|function)|\b(?:tool|function)\w*\b.*\bsupport", re.IGNORECASE)
 _FAULTS = (OpenAIError, httpx2.HTTPError, AgentsException, TimeoutError, *_SENSELESS)
 
 _Words: TypeAlias = "asyncio.Queue[str | Exception | None]"
+"""What is heard of a run: words, "" for any other sign of life, and at the end None or a fault."""
 
 
 class _Silent(ValueError):
@@ -76,9 +80,7 @@ class AgentsWriter:
     def __init__(
         self, provider: Provider, *, patience: Patience | None = None, now: Callable[[], float] = monotonic
     ) -> None:
-        key = provider.key.strip()
-        if not all("!" <= mark <= "~" for mark in key):
-            raise SettingsError(f"{provider.key_name} is no key: it has characters that no key has")
+        key = checked_key(provider.key, provider.key_name) if provider.key.strip() else ""
         self.model = provider.model
         self.context_tokens = provider.context_tokens
         self._provider = provider
@@ -88,6 +90,9 @@ class AgentsWriter:
         self._patience = patience
         self._pause = Pause(patience, now)
         self._takes_tools = True
+        self._now = now
+        self._ask_again = now()
+        self._unreached = ""
         self._client = AsyncOpenAI(
             api_key=key or "none",  # a local server asks for no key, the SDK does
             base_url=provider.base_url,
@@ -98,59 +103,78 @@ class AgentsWriter:
     async def write(self, work: Assignment) -> AsyncGenerator[str | Spent, None]:
         tries = self._pause.tries()
         if not tries:
-            raise WriterUnavailable(
-                f"{self._provider.name} failed a moment ago ({self._pause.reason}) and is left alone for now"
-            )
+            raise self._left_alone()
         checking = tries < self._patience.tries
         give_up = asyncio.get_running_loop().time() + self._patience.whole_seconds
-        attempt, said = 0, False
+        attempt, said, tools = 0, False, self._takes_tools
         while True:
             try:
-                async with aclosing(self._run(work, first_seconds=_CHECK_SECONDS if checking else None)) as words:
+                run = self._run(work, tools=tools, first_seconds=_CHECK_SECONDS if checking else None)
+                async with aclosing(run) as words:
                     async for piece in words:
-                        said = said or isinstance(piece, str)
+                        if not said:
+                            said, self._takes_tools = True, tools
+                            self._pause.end()
                         yield piece
-                self._pause.end()
                 return
             except _FAULTS as error:
-                if not said and self._takes_tools and _refuses_tools(error):
-                    self._takes_tools = False
+                if not said and tools and _refuses_tools(error):
+                    tools = False
                     continue
                 attempt += 1
                 wait = self._patience.wait(attempt, _headers(error))
                 late = asyncio.get_running_loop().time() + wait >= give_up
                 if said or attempt >= tries or late or not _passing(error):
-                    told = self._told(error)
-                    if not said and _everybodys(error):
-                        self._pause.begin(str(told))
-                    raise told from error
+                    self._remember(error, said=said)
+                    raise WriterUnavailable(f"{self._told(error)}{self._message(error)}") from error
             await asyncio.sleep(wait)
+            if self._pause.resting and not checking:
+                raise self._left_alone()  # others have found out meanwhile
+
+    def _remember(self, error: Exception, *, said: bool) -> None:
+        """Whether the next question is worth a try: not where it would meet the same fault."""
+        if _everybodys(error) and not said:
+            self._pause.begin(self._told(error))
+        elif isinstance(error, APIStatusError):
+            self._pause.end()  # it answers
+
+    def _left_alone(self) -> WriterUnavailable:
+        return WriterUnavailable(
+            f"{self._provider.name} failed a moment ago ({self._pause.reason}) and is left alone for now"
+        )
 
     async def reach(self) -> None:
-        try:
-            async with asyncio.timeout(_CHECK_SECONDS):
-                await self._client.models.list()
-        except _FAULTS as error:
-            if not isinstance(error, APIStatusError) or error.status_code in (401, 403) or error.status_code >= 500:
-                raise self._told(error) from error
-        if self._pause.resting:
-            raise WriterUnavailable(self._pause.reason)
+        """Asks at most every few seconds; a fault is told without its vendor's words, as anybody may ask."""
+        if self._now() >= self._ask_again:
+            self._ask_again, self._unreached = self._now() + _PROBE_SECONDS, ""
+            try:
+                async with asyncio.timeout(_CHECK_SECONDS):
+                    await self._client.models.list()
+            except _FAULTS as error:
+                if not isinstance(error, APIStatusError) or error.status_code in (401, 403) or error.status_code >= 500:
+                    self._unreached = self._told(error)
+        if reason := self._unreached or (self._pause.reason if self._pause.resting else ""):
+            raise WriterUnavailable(reason)
 
     async def close(self) -> None:
         await self._client.close()
 
-    async def _run(self, work: Assignment, *, first_seconds: float | None) -> AsyncGenerator[str | Spent, None]:
+    async def _run(
+        self, work: Assignment, *, tools: bool, first_seconds: float | None
+    ) -> AsyncGenerator[str | Spent, None]:
         """One run of the agent, to its end or to its first fault."""
         heard: _Words = asyncio.Queue()
+        model = _Heard(self._provider.model, self._client, heard)
         agent = Agent(
             name="Citewell",
             instructions=sendable(work.rules),
-            model=_Heard(self._provider.model, self._client, heard),
-            tools=[_tool(work.search)] if work.search and self._takes_tools else [],
+            model=model,
+            tools=[_tool(work.search, heard)] if work.search and tools else [],
             model_settings=ModelSettings(
                 temperature=self._provider.temperature,
                 max_tokens=None if self._provider.thinks else work.longest,
                 include_usage=True,
+                store=False if self._provider.base_url.startswith("https://api.openai.com") else None,
             ),
         )
         config = RunConfig(tracing_disabled=True, tool_not_found_behavior="return_error_to_model")
@@ -168,43 +192,49 @@ class AgentsWriter:
                     case None:
                         break
                     case words:
-                        silent, seconds = False, self._patience.try_seconds
-                        yield words
+                        seconds = self._patience.try_seconds
+                        if words:
+                            silent = False
+                            yield words
             if silent:
                 raise _Silent
             used = run.context_wrapper.usage
-            yield Spent(used.input_tokens or None, used.output_tokens or None)
+            cut = not self._provider.thinks and model.last_written >= work.longest
+            yield Spent(used.input_tokens or None, used.output_tokens or None, cut)
         finally:
             run.cancel()
             ending.cancel()
             await asyncio.wait([ending])
 
-    def _told(self, error: Exception) -> WriterUnavailable:
-        """What went wrong, in words that its operator can use and without a word of the key."""
+    def _told(self, error: Exception) -> str:
+        """What went wrong, in words of ours."""
         name = self._provider.name
         match error:
             case APIStatusError(status_code=401 | 403 as status):
                 words = f"{name} refuses the key in {self._provider.key_name} (status {status})"
             case APIStatusError(status_code=status):
-                words = f"{name} answered with status {status}{self._message(error)}"
+                words = f"{name} answered with status {status}"
             case APITimeoutError() | TimeoutError():
                 words = f"{name} did not answer in time"
             case APIConnectionError() | httpx2.HTTPError():
                 words = f"{name} cannot be reached, or broke off ({type(error.__cause__ or error).__name__})"
             case APIError():
-                words = f"{name} broke off{self._message(error)}"
+                words = f"{name} broke off"
+            case ModelRefusalError():
+                words = f"{self.model} declined to answer"
             case _Silent():
                 words = f"{self.model} wrote nothing"
             case MaxTurnsExceeded():
                 words = f"{self.model} kept searching and wrote nothing"
             case _:
                 words = f"the answer of {name} makes no sense"
-        return WriterUnavailable(words)
+        return words
 
-    def _message(self, error: APIError) -> str:
+    def _message(self, error: Exception) -> str:
         """What the server says itself, where it says it as documented; a proxy's page is nobody's message."""
-        message = error.body.get("message") if isinstance(error.body, dict) else None
-        if not isinstance(message, str):
+        body = error.body if isinstance(error, APIError) else None
+        message = body.get("message") if isinstance(body, dict) else None
+        if not isinstance(message, str) or (isinstance(error, APIStatusError) and error.status_code in (401, 403)):
             return ""
         shown = message.replace(self._key, "…") if self._key else message
         return f": {' '.join(shown.split())[:200]}"
@@ -213,15 +243,34 @@ class AgentsWriter:
 class _Heard(ChatModel):
     """Puts words aside as they come in: the SDK loses those that wait in its own queue when a stream breaks off."""
 
-    def __init__(self, model: str, client: AsyncOpenAI, heard: "_Words") -> None:
+    def __init__(self, model: str, client: AsyncOpenAI, heard: _Words) -> None:
         super().__init__(model=model, openai_client=client)
         self._words = heard
+        self._said = False
+        self._half = ""
+        self.last_written = 0
+        """Tokens of the last turn."""
 
     async def stream_response(self, *args: Any, **how: Any) -> AsyncIterator[TResponseStreamEvent]:
+        apart = "\n\n" if self._said else ""  # what was said before a search is no sentence of what comes after
         async for event in super().stream_response(*args, **how):
             if event.type == "response.output_text.delta" and event.delta:
-                self._words.put_nowait(event.delta)
+                self._words.put_nowait(apart + self._whole(event.delta))
+                self._said, apart = True, ""
+            else:
+                self._words.put_nowait("")
+            if event.type == "response.completed" and event.response.usage:
+                self.last_written = event.response.usage.output_tokens
             yield event
+
+    def _whole(self, words: str) -> str:
+        """The words, with what an earlier piece held the first half of; a server may cut an emoji in two."""
+        if self._half or not words.isascii():
+            words, self._half = self._half + words, ""
+            if "\ud800" <= words[-1] <= "\udbff":
+                words, self._half = words[:-1], words[-1]
+            words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return words
 
 
 async def _end(run: RunResultStreaming, heard: "_Words") -> None:
@@ -257,7 +306,7 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def _tool(search: Search) -> FunctionTool:
+def _tool(search: Search, heard: _Words) -> FunctionTool:
     left = _SEARCHES
 
     async def invoke(_context: object, arguments: str) -> str:
@@ -270,7 +319,9 @@ def _tool(search: Search) -> FunctionTool:
         except ValidationError as error:
             wrong = error.errors(include_url=False)[0]
             return json.dumps({"results": [], "total_results": 0, "message": f"{wrong['loc']}: {wrong['msg']}"})
-        return await search(wanted.query, wanted.limit, wanted.score_threshold)
+        found = await search(wanted.query, wanted.limit, wanted.score_threshold)
+        heard.put_nowait("")
+        return found
 
     return FunctionTool(
         name="search_book_content",
@@ -292,7 +343,7 @@ def _messages(work: Assignment) -> list[TResponseInputItem]:
 
 def _refuses_tools(error: Exception) -> bool:
     """Whether a server turns the request down because its model cannot call tools."""
-    return isinstance(error, APIStatusError) and error.status_code in (400, 404, 422, 501) and "tool" in str(error)
+    return isinstance(error, APIStatusError) and 400 <= error.status_code < 502 and bool(_NO_TOOLS.search(str(error)))
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
@@ -303,11 +354,11 @@ def _passing(error: Exception) -> bool:
     """Whether another try may succeed."""
     if isinstance(error, APIStatusError):
         return error.status_code in (408, 409, 429) or error.status_code >= 500
-    return not isinstance(error, MaxTurnsExceeded)
+    return not isinstance(error, AgentsException | _Silent)
 
 
 def _everybodys(error: Exception) -> bool:
     """Whether the next question would meet the same fault: not, where this one was too long or not to its taste."""
-    return not isinstance(error, MaxTurnsExceeded) and not (
-        isinstance(error, APIStatusError) and error.status_code in (400, 413, 422)
-    )
+    if isinstance(error, APIStatusError):
+        return error.status_code not in (400, 413, 422)
+    return not isinstance(error, AgentsException | _Silent)

@@ -98,6 +98,8 @@ class Spent:
 
     read: int | None = None
     written: int | None = None
+    cut: bool = False
+    """Whether it wrote as much as it may, and had not finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,7 @@ class Answer:
 
     def excerpt(self, passage: Passage, *, length: int) -> str:
         """The first words that the answer took from a passage, in at most so many characters."""
-        taken = next(segment.taken(passage)[0] for segment in self.segments if passage in segment.passages)
+        quoted = (segment.taken(passage)[0] for segment in self.segments if passage in segment.passages)
+        taken = next(quoted, passage.chunk.text)
         words = " ".join(taken.split())
         return words if len(words) <= length else words[: words.rfind(" ", 0, length + 1)] or words[:length]
