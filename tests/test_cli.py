@@ -28,7 +28,10 @@ def test_ask_streams_an_answer_with_numbered_sources(citewell: Citewell, book_ho
 
 def test_ask_as_json_gives_one_object_whose_citations_resolve(citewell: Citewell, book_home: Path) -> None:
     body = json.loads(citewell("ask", "--json", "Why do gyroscopes drift?", home=book_home).stdout)
-    assert list(body) == ["answer", "confidence", "low_confidence", "mode", "model", "citations", "nearest"]
+    assert list(body) == [
+        "answer", "confidence", "low_confidence", "mode", "model", "notice", "support", "citations", "nearest",
+    ]  # fmt: skip
+    assert (body["notice"], body["support"]) == ("", []), "quotations need neither"
     assert (body["mode"], body["model"]) == ("full", "extractive")
     by_id = {passage.chunk.id: passage for passage in find(book_home, "Why do gyroscopes drift?")}
     for citation in body["citations"]:

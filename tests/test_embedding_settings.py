@@ -87,9 +87,10 @@ print([name for name in ("openai", "cohere", "agents") if name in sys.modules])
 
 def test_what_is_set_and_not_used_is_named(tmp_path: Path) -> None:
     keys = {"openai_api_key": "a", "gemini_api_key": "b", "cohere_api_key": "c"}
-    assert settings_for(tmp_path, **keys).unused() == ["GEMINI_API_KEY", "OPENAI_API_KEY", "COHERE_API_KEY"]
-    assert settings_for(tmp_path, **keys, embedder="gemini").unused() == ["OPENAI_API_KEY", "COHERE_API_KEY"]
-    own = {"embedding_api_key": "d", "embedding_model": "text-embedding-3-large", "openai_api_key": "a"}
+    quoting = {**keys, "llm": "none"}
+    assert settings_for(tmp_path, **quoting).unused() == ["GEMINI_API_KEY", "OPENAI_API_KEY", "COHERE_API_KEY"]
+    assert settings_for(tmp_path, **quoting, embedder="gemini").unused() == ["OPENAI_API_KEY", "COHERE_API_KEY"]
+    own = {"embedding_api_key": "d", "embedding_model": "text-embedding-3-large", "openai_api_key": "a", "llm": "none"}
     assert settings_for(tmp_path, **own, embedder="openai").unused() == ["OPENAI_API_KEY"]
     assert settings_for(tmp_path, **MINE | {"embedder": "minilm"}).unused() == [
         "CITEWELL_EMBEDDING_MODEL",

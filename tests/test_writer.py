@@ -271,7 +271,7 @@ async def test_whoever_still_tries_learns_what_others_found_out() -> None:
 
 
 async def _later(at: Desk) -> Written:
-    while len(at.llm.calls) < 2:
+    while len(at.llm.calls) < 2:  # noqa: ASYNC110 (another thread counts them)
         await asyncio.sleep(0.01)
     return await at.write()
 

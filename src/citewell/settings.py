@@ -81,8 +81,8 @@ class Settings(BaseSettings):
         description="The LLM's model: by default `gpt-5-mini` (OpenAI), `gemini-flash-latest` or `llama3.2` (Ollama).",
     )
     llm_api_key: SecretStr | None = Field(None, description="Key for that server, where it asks for one.")
-    llm_context_tokens: int = Field(
-        8192, ge=1024, description="How much the LLM reads and writes at once; passages are cut to fit."
+    llm_context_tokens: int | None = Field(
+        None, ge=1024, description="How much the LLM reads and writes at once; by default 8192, and 4096 for Ollama."
     )
     llm_temperature: float | None = Field(None, ge=0, le=2, description="As the LLM takes it; unset is its own.")
     llm_timeout_seconds: float = Field(30.0, gt=0, description="How long the LLM may be silent.")

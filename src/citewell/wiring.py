@@ -268,7 +268,7 @@ def _writer(settings: Settings) -> Writer | None:
             model=settings.llm_model or usual.model,
             key=key or "",
             key_name=name,
-            context_tokens=settings.llm_context_tokens,
+            context_tokens=settings.llm_context_tokens or usual.context_tokens,
             temperature=settings.llm_temperature,
             silent_seconds=settings.llm_timeout_seconds,
         )

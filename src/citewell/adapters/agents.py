@@ -69,7 +69,7 @@ PROVIDERS = {
     "gemini": Provider(
         "Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-flash-latest", thinks=True
     ),
-    "ollama": Provider("Ollama", "http://127.0.0.1:11434/v1", "llama3.2"),
+    "ollama": Provider("Ollama", "http://127.0.0.1:11434/v1", "llama3.2", context_tokens=4096),
     "custom": Provider("the LLM server", "", ""),
 }
 

@@ -9,9 +9,10 @@ from citewell.models import Passage, Piece, Reached
 
 
 class _Marks(ABC):
-    """Renders a stream; `passages` is what was cited, in order of first use."""
+    """Renders a stream; `passages` is what was cited, in order of first use, and no more than `most`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, most: int | None = None) -> None:
+        self._most = most
         self._places: dict[str, int] = {}
         self._last = ""
         self.passages: list[Passage] = []
@@ -24,6 +25,8 @@ class _Marks(ABC):
             return piece
         identity = piece.passage.chunk.id
         if identity not in self._places:
+            if self._most is not None and len(self.passages) >= self._most:
+                return ""
             self._places[identity] = len(self.passages)
             self.passages.append(piece.passage)
         gap = "" if not self._last or self._last[-1] in "\n(" else " "

@@ -7,8 +7,10 @@ All of it while the words come in, and the same however they are cut into pieces
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
 
 from citewell.answer.handles import Handles
 from citewell.answer.opening import Opening
@@ -67,9 +69,29 @@ class Composer:
         return tuple(self._checked.segments)
 
     @property
+    def spoke(self) -> bool:
+        """Whether there was a word for the reader, be it shown or not."""
+        return self._checked.spoke
+
+    @property
     def declined(self) -> bool:
         """Whether the writer says that its passages do not answer, and rests nothing on them."""
         return self._opening.declined and not any(segment.passages for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A citation in the open sentence. One that `leads` stands before the words it is of: "[1] A pump …"."""
+
+    place: int
+    passage: Passage
+    leads: bool = False
+
+    def is_of(self, sentence: str) -> bool:
+        return self.place < len(sentence.rstrip()) if self.leads else self.place <= len(sentence)
+
+    def after(self, sentence: str) -> "_Mark":
+        return replace(self, place=max(0, self.place - len(sentence)))
 
 
 @dataclass(slots=True)
@@ -81,22 +103,25 @@ class _Checked:
     strict: bool
     segments: list[Segment] = field(default_factory=list)
     _sentences: Sentences = field(default_factory=Sentences)
-    _cites: list[tuple[int, Passage]] = field(default_factory=list)
-    """Where in the open sentence what is cited."""
+    _cites: list["_Mark"] = field(default_factory=list)
+    """Those in the open sentence."""
     _together: list[Passage] = field(default_factory=list)
     """What the last marks cite, as long as no word has followed."""
+    spoke: bool = False
+    """Whether a word has come, be it shown or not."""
 
     def feed(self, items: Iterable[str | int]) -> list[Piece]:
         shown: list[Piece] = []
         for item in items:
             if isinstance(item, str):
-                shown += [*self._settled(), *self._said(item)]
+                self.spoke = self.spoke or any(mark.isalnum() for mark in item)
+                shown += [*(self._settled() if self.spoke else []), *self._said(item)]
             elif (passage := self.desk.at(item)) and passage not in self._together:
                 self._together.append(passage)
         return shown
 
     def end(self) -> list[Piece]:
-        shown = list(self._settled())
+        shown = self._settled() if self.spoke else []  # marks alone are no answer
         return shown + [piece for text in self._sentences.end() for piece in self._ended(text)]
 
     def _said(self, text: str) -> list[Piece]:
@@ -107,12 +132,12 @@ class _Checked:
         """The marks that stand together, each at a passage that bears out the words before it, where there is one."""
         if not self._together:
             return []
-        place = len(self._sentences.open)
-        words = self._sentences.last(self._cites[-1][0] if self._cites else 0)
+        leads = self._sentences.at_its_beginning
+        words = "" if leads else self._sentences.last(self._cites[-1].place if self._cites else 0)
         cited = self._better(words) or self._together
-        self._cites += [(place, passage) for passage in cited]
+        self._cites += [_Mark(len(self._sentences.open), passage, leads) for passage in cited]
         self._together = []
-        return [] if self.strict else [Cite(self._shown(passage)) for passage in cited]
+        return [] if self.strict else self._marks(cited)
 
     def _better(self, words: str) -> list[Passage]:
         """The passage that words rest on, where those that are cited do not clearly bear them out; else nothing."""
@@ -125,9 +150,9 @@ class _Checked:
 
     def _ended(self, sentence: str) -> list[Piece]:
         """The sentence is complete: it gets its verdict; and, when strict, it is shown, or not."""
-        here = [(place, passage) for place, passage in self._cites if place <= len(sentence)]
-        self._cites = [(place - len(sentence), passage) for place, passage in self._cites[len(here) :]]
-        cited = list(dict.fromkeys(passage for _, passage in here))
+        here = [mark for mark in self._cites if mark.is_of(sentence)]
+        self._cites = [mark.after(sentence) for mark in self._cites if not mark.is_of(sentence)]
+        cited = list(dict.fromkeys(mark.passage for mark in here))
         held = self._verdict(sentence, cited)
         if self.strict and held and not self._borne_out(sentence, held):
             return []
@@ -135,8 +160,10 @@ class _Checked:
         return self._pieces(sentence, here) if self.strict else []
 
     def _verdict(self, sentence: str, cited: Sequence[Passage]) -> Support | None:
+        if not needs_support(sentence):
+            return None
         if not cited:
-            return _UNCITED if needs_support(sentence) else None
+            return _UNCITED
         score = _support(sentence, cited)
         return Support(verdict(score), round(score, 4))
 
@@ -151,16 +178,16 @@ class _Checked:
             return Segment(text, (self.selection,), support=held, quotes=(quotes[0],))
         return Segment(text, tuple(cited), support=held, quotes=tuple(quotes))
 
-    def _pieces(self, sentence: str, cites: Sequence[tuple[int, Passage]]) -> list[Piece]:
+    def _pieces(self, sentence: str, cites: Sequence["_Mark"]) -> list[Piece]:
         pieces: list[Piece] = []
         start = 0
-        for place, passage in cites:
-            pieces += [sentence[start:place], Cite(self._shown(passage))]
+        for place, marks in groupby(cites, key=attrgetter("place")):
+            pieces += [sentence[start:place], *self._marks([mark.passage for mark in marks])]
             start = place
         return [piece for piece in [*pieces, sentence[start:]] if piece != ""]
 
-    def _shown(self, passage: Passage) -> Passage:
-        return self.selection or passage
+    def _marks(self, passages: Sequence[Passage]) -> list[Piece]:
+        return [Cite(self.selection)] if self.selection else [Cite(passage) for passage in passages]
 
 
 def _support(words: str, passages: Sequence[Passage]) -> float:

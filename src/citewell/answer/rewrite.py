@@ -31,7 +31,7 @@ async def standing_alone(
 ) -> Understood:
     """What is asked. What a writer makes of it counts only where each of its words was said in the conversation."""
     asked = understand(question, history, marked=marked)
-    if writer is None or marked or not history or asked.kind == "courtesy":
+    if writer is None or marked or not history or asked.kind == "courtesy" or len(question) > _LONGEST:
         return asked
     told = history[-REMEMBERED:]
     words = await _rewritten(question, told, writer)

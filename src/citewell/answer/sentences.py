@@ -50,6 +50,11 @@ class Sentences:
         self._begin("")
         return [sentence for sentence in rest if sentence.strip()]
 
+    @property
+    def at_its_beginning(self) -> bool:
+        """Whether the line that is being written has no word yet."""
+        return not any(mark.isalnum() for mark in self.open[self._line_starts :])
+
     def last(self, since: int) -> str:
         """The last sentence of what is open, from a place on: it may have ended, for all that is known so far."""
         text = self.open[since:]

@@ -7,7 +7,7 @@ an `Answer`.
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from citewell.answer.choose import Quote
@@ -30,6 +30,7 @@ Instead = Literal["quotes", "sources"]
 """What there is where a writer fails."""
 
 _QUOTED_INSTEAD = "The language model is unavailable; this answer quotes the documents instead."
+_CUT_OFF = "The answer was cut off: it is as long as the language model may write."
 _NOT_BORNE_OUT = "What the language model wrote is not borne out by the documents; this answer quotes them instead."
 
 
@@ -45,8 +46,8 @@ class Case:
     certainty: float
     selection: Passage | None = None
 
-    def quoted(self, notice: str = "") -> Answer:
-        return self._answer(self._quotations(), EXTRACTIVE, self.certainty, notice=notice)
+    def quoted(self, notice: str = "", spent: Spent | None = None) -> Answer:
+        return self._answer(self._quotations(), EXTRACTIVE, self.certainty, notice=notice, spent=spent)
 
     def declined(self, model: str = EXTRACTIVE, spent: Spent | None = None) -> Answer:
         selected = self.selection is not None
@@ -59,11 +60,12 @@ class Case:
         borne_out = sum(claims) / len(claims) if claims else 1.0
         topics = () if cited or self.selection else nearest(self.found.passages)
         certainty = self.certainty * borne_out if cited else 0.0
-        return self._answer(segments, model, certainty, nearest=topics, spent=spent)
+        notice = _CUT_OFF if spent and spent.cut else ""
+        return self._answer(segments, model, certainty, nearest=topics, spent=spent, notice=notice)
 
     def unwritten(self) -> Answer:
         """Only sources: what was found, and not a word about it."""
-        return self._answer((), EXTRACTIVE, 0.0)
+        return replace(self._answer((), EXTRACTIVE, 0.0), low_confidence=self.certainty < BANDS["weak"])
 
     def _answer(
         self,
@@ -136,32 +138,38 @@ async def _written(
     selected = case.selection is not None
     desk.room = writer.context_tokens
     work = assignment(case.asked.question, case.found.passages, desk, said=said, selected=selected)
+    if not desk.passages:
+        raise WriterUnavailable("no passage fits into CITEWELL_LLM_CONTEXT_TOKENS beside the rules and the question")
     composer = Composer(desk, work.rules, selection=case.selection, strict=desk.engines.strict)
     spent: Spent | None = None
     kept: list[Piece] = []
-    shown = False
-    async with aclosing(writer.write(work)) as words:
-        async for word in words:
-            if isinstance(word, Spent):
-                spent = word
-                continue
-            for piece in composer.feed(word):
-                shown = True
+    try:
+        async with aclosing(writer.write(work)) as words:
+            async for word in words:
+                if isinstance(word, Spent):
+                    spent = word
+                    continue
+                pieces = composer.feed(word)
                 if at_once:
-                    kept.append(piece)
-                else:
+                    kept += pieces
+                    continue
+                for piece in pieces:
                     yield piece
+    except WriterUnavailable:
+        for piece in composer.end() if composer.segments and not at_once else ():
+            yield piece  # what was said, though nobody knew yet how it would go on
+        raise
     for piece in (*kept, *composer.end()):
-        shown = True
         yield piece
-    answer = case.written(composer.segments, writer.model, spent)
-    if not composer.segments:
-        answer = case.declined(writer.model, spent) if composer.declined else case.quoted(_NOT_BORNE_OUT)
-        if shown:  # blanks
-            yield "\n\n"
-        for piece in _pieces(answer.segments):
-            yield piece
-    yield answer
+    if composer.segments and not composer.declined:
+        yield case.written(composer.segments, writer.model, spent)
+        return
+    if not composer.spoke and not composer.declined:
+        raise WriterUnavailable(f"{writer.model} wrote nothing for its reader")
+    answer = case.declined(writer.model, spent) if composer.declined else case.quoted(_NOT_BORNE_OUT, spent)
+    for piece in ("\n\n" if composer.segments else "", *_pieces(answer.segments)):
+        yield piece
+    yield replace(answer, segments=(*composer.segments, *answer.segments))
 
 
 def _pieces(segments: Sequence[Segment]) -> list[Piece]:

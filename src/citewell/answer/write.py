@@ -38,16 +38,17 @@ _OF_A_SELECTION = """
 - The passages are what the reader has marked on the page. "This" is that."""
 
 _MARKS = re.compile(r" ?\[(?:\d{1,3}|[0-9a-f]{64})\]")
-_BYTES_PER_TOKEN = 3  # fewer than any common tokenizer packs into one, for prose, code and other scripts alike
-_MARGIN = 256  # tokens for what a chat template puts around messages
+_BYTES_PER_TOKEN = 3  # fewer than common tokenizers pack into one, for prose, code and other scripts alike
+_DIGIT = re.compile(r"\d")  # some take each for itself
+_MARGIN = 64  # tokens for what a chat template puts around messages
 _ANSWER = 1000
-_SAID = 0.25  # of the context, for what was said before
-_LONGEST_QUESTION = 0.5  # of the context
+# Of what is left beside rules and answer: for the question, and for what was said before. The rest is for passages.
+_QUESTION, _SAID = 0.4, 0.25
 
 
 def tokens(text: str) -> int:
-    """At least as many as an LLM counts."""
-    return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
+    """About as many as an LLM counts, rather more than fewer."""
+    return -(-(len(text.encode("utf-8", "replace")) + 2 * len(_DIGIT.findall(text))) // _BYTES_PER_TOKEN)
 
 
 def fitting(text: str, most: int) -> str:
@@ -121,21 +122,27 @@ def assignment(
 ) -> Assignment:
     """The question with the passages, laid on the desk by rank until the writer can read no more."""
     rules = _RULES + (_OF_A_SELECTION if selected else _MAY_SEARCH)
-    whole = desk.room
-    longest = min(_ANSWER, whole // 4)
-    question = fitting(question, round(whole * _LONGEST_QUESTION)) or question[: whole // 2]
-    said = recent(said, round(whole * _SAID))
-    spoken = sum(tokens(one.question) + tokens(one.answer) for one in said)
-    desk.room -= longest + tokens(rules) + tokens(question) + spoken + _MARGIN
+    longest = min(_ANSWER, desk.room // 5)
+    desk.room -= longest + tokens(rules) + _MARGIN
+    question, said = _ends(question, round(desk.room * _QUESTION)), recent(said, round(desk.room * _SAID))
+    desk.room -= tokens(question) + sum(tokens(one.question) + tokens(one.answer) for one in said)
     mark = secrets.token_hex(4)
-    shown = []
+    shown = [f"A passage lies between <passage {mark}> and </passage {mark}>."]
     for passage in passages:
         if laid := desk.lay(passage):
             number, text = laid
-            about = f" from “{passage.chunk.label}”" if passage.chunk.label else ""
-            shown.append(f"[{number}]{about}\n<passage {mark}>\n{text}\n</passage {mark}>")
+            about = f"(from “{passage.chunk.label}”)\n" if passage.chunk.label else ""
+            shown.append(f"[{number}]\n<passage {mark}>\n{about}{text}\n</passage {mark}>")
     wish = "\n\n".join([*shown, f"The reader's question: {question}"])
     return Assignment(rules, wish, said, None if selected else desk.search, longest)
+
+
+def _ends(question: str, most: int) -> str:
+    """The question; of a very long one, how it begins and how it ends, for one of the two is what is asked."""
+    if tokens(question) <= most:
+        return question
+    half = max(1, most * _BYTES_PER_TOKEN // 8)  # characters may have four bytes
+    return f"{question[:half]} … {question[-half:]}"
 
 
 def recent(said: Sequence[Exchange], most: int) -> list[Exchange]:

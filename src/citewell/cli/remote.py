@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 import click
 
-from citewell.cli.showing import Terminal, passage_json, place
+from citewell.cli.showing import Terminal, doubts, passage_json, place, show
 from citewell.errors import CitewellError
 from citewell.models import DEFAULT_PROJECT, Chunk, Passage, Project, Where
 
@@ -87,6 +87,10 @@ async def _ask_default(client: "Client", question: str, *, top_k: int, as_json: 
     if as_json:
         click.echo(json.dumps(_ask_json("".join(said), event), ensure_ascii=False))
         return
+    terminal.end()
+    for told in (event.notice, doubts(event.support or ())):
+        if told:
+            click.echo(f"\n\n{told}", nl=False)
     if event.citations:
         rows = [f"  [{number}] {_cited(one)}" for number, one in enumerate(event.citations, start=1)]
         click.echo("\n".join(["", "", f"Sources (confidence {event.confidence or 0:.0%})", *rows]))
@@ -104,7 +108,7 @@ async def _ask_project(client: "Client", question: str, *, project: str, as_json
         shown = [passage_json(one) for one in cited]
         click.echo(json.dumps({"answer": text, "model": answer.model, "citations": shown}, ensure_ascii=False))
         return
-    Terminal().write(text)
+    show(text)
     click.echo(_sources(cited))
 
 
@@ -136,7 +140,7 @@ class Conversation:
         answer = await self._client.project_chat(question, project=project, history=self._messages)
         self._messages = answer.messages[-10:]
         text, cited = _numbered(answer.response, answer.sources)
-        Terminal().write(text)
+        show(text)
         click.echo(f"{_sources(cited)}\n")
         return text
 
@@ -149,6 +153,10 @@ class Conversation:
             raise CitewellError("the server ended the answer without a response")
         if response.fallback_message:
             terminal.write(response.fallback_message)
+        terminal.end()
+        for told in (response.notice, doubts(response.support or ())):
+            if told:
+                click.echo(f"\n\n{told}", nl=False)
         doubt = " (check them)" if response.metadata.low_confidence else ""
         rows = [f"  [{number}] {_told(one)}" for number, one in enumerate(response.sources, start=1)]
         click.echo("\n".join(["", "", f"Sources{doubt}", *rows, ""]) if rows else "\n")

@@ -3,13 +3,21 @@
 import re
 import shutil
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from citewell.answer.citations import Numbered
 from citewell.models import Answer, Passage, Piece
 
+if TYPE_CHECKING:  # `citewell --help` should not wait for pydantic
+    from citewell.wire.support import SupportedSentence
+
 _EMPHASIS = re.compile(r"(\*\*|(?<![\w*])\*)(?=\S)(.+?)(?<=\S)\1")  # for people who read, not for machines
+
+
+_LONGEST_BOLD = 400  # characters
 
 
 class Shown:
@@ -31,7 +39,11 @@ class Shown:
 
     def sources(self, answer: Answer) -> str:
         """What stands under the answer: what is wrong with it, its sources, or else the topics it named."""
-        under = [part for part in (answer.notice, _doubts(answer)) if part]
+        from citewell.http.sources import sentences
+
+        if self._terminal:
+            self._terminal.end()
+        under = [part for part in (answer.notice, doubts(sentences(answer) or ())) if part]
         if self.cited:
             rows = [f"  [{number}] {place(one, answer.line(one))}" for number, one in enumerate(self.cited, start=1)]
             doubt = ", so check them" if answer.low_confidence else ""
@@ -41,10 +53,10 @@ class Shown:
         return "\n\n".join(["", *under]) if under else ""
 
 
-def _doubts(answer: Answer) -> str:
+def doubts(support: "Sequence[SupportedSentence]") -> str:
     """The sentences that nothing bears out."""
-    doubtful = [one for one in answer.segments if one.support and one.support.verdict in ("unsupported", "uncited")]
-    rows = [f"  {'no source: ' if not one.passages else ''}{one.text}" for one in doubtful]
+    why = {"unsupported": "", "uncited": "no source: "}
+    rows = [f"  {why[one.verdict]}{one.sentence}" for one in support if one.verdict in why]
     return "\n".join(["Not borne out by the sources:", *rows]) if rows else ""
 
 
@@ -54,8 +66,22 @@ class Terminal:
     def __init__(self) -> None:
         self._width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
         self._column = 0
+        self._held = ""
 
     def write(self, text: str) -> None:
+        """Show what is complete: a stream may break anywhere, a line only between words."""
+        self._held += text
+        cut = max(self._held.rfind(blank) for blank in " \n") + 1
+        if self._held.count("**", 0, cut) % 2 and cut < _LONGEST_BOLD:
+            cut = self._held.rfind("**", 0, cut)
+        self._show(self._held[:cut])
+        self._held = self._held[cut:]
+
+    def end(self) -> None:
+        self._show(self._held)
+        self._held = ""
+
+    def _show(self, text: str) -> None:
         text = _EMPHASIS.sub(r"\2", text)
         for part in re.split(r"(\s)", text) if self._width and "\n" not in text else [text]:
             if self._width and self._column + len(part) > self._width and part.strip():
@@ -65,6 +91,13 @@ class Terminal:
                 continue
             click.echo(part, nl=False)
             self._column = len(part) - part.rfind("\n") - 1 if "\n" in part else self._column + len(part)
+
+
+def show(text: str) -> None:
+    """Write a text that is there whole."""
+    terminal = Terminal()
+    terminal.write(text)
+    terminal.end()
 
 
 def place(passage: Passage, line: int) -> str:
@@ -85,6 +118,8 @@ def _link(passage: Passage) -> str:
 
 
 def answer_json(text: str, answer: Answer, cited: list[Passage]) -> dict[str, object]:
+    from citewell.http.sources import sentences
+
     return {
         "answer": text,
         "confidence": round(answer.confidence, 4),
@@ -92,11 +127,7 @@ def answer_json(text: str, answer: Answer, cited: list[Passage]) -> dict[str, ob
         "mode": answer.mode,
         "model": answer.model,
         "notice": answer.notice,
-        "support": [
-            {"sentence": one.text, "verdict": one.support.verdict, "score": one.support.score}
-            for one in answer.segments
-            if one.support
-        ],
+        "support": [one.model_dump() for one in sentences(answer) or ()],
         "citations": [passage_json(passage, line=answer.line(passage)) for passage in cited],
         "nearest": [
             {"title": one.chunk.topic, "source": one.chunk.source, "url": one.chunk.url} for one in answer.nearest

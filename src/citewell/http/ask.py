@@ -12,7 +12,7 @@ from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ASK, Door, project_of
 from citewell.http.sources import sentences
 from citewell.http.sse import EventStream, events_of, stream_response
-from citewell.models import Answer, Passage
+from citewell.models import Answer, Passage, Reached
 from citewell.wire.ask import AskRequest, AskResponse, Citation, StreamChunk, Topic
 from citewell.wire.errors import ErrorResponse
 
@@ -74,6 +74,8 @@ async def _events(body: AskRequest, request: Request, *, at_once: bool) -> Async
                 )
             elif words := marks.render(piece):
                 yield StreamChunk(content=words)
+            elif piece == Reached("generating"):
+                yield StreamChunk(content="")  # all that can be refused was; whoever writes now may take a while
 
 
 def _topic(passage: Passage) -> Topic:

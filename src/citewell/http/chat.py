@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Annotated
@@ -178,7 +178,8 @@ async def _begun(body: ChatRequest, request: Request, once: str | None) -> _Exch
     if kept and (kept.query != asked or body.session_id not in (None, kept.session_id)):
         raise BadRequest("this Idempotency-Key was used for another question")
     session = kept.session_id if kept else body.session_id or uuid4()
-    told = await sessions.recent(session, owner, limit=REMEMBERED)
+    recent = await sessions.recent(session, owner, limit=REMEMBERED)
+    told = [replace(one, answer="") if one.answer == _UNWRITTEN else one for one in recent]
     return _Exchange(body, project, owner, session, once, kept, told)
 
 
@@ -227,8 +228,12 @@ def _response(one: _Exchange, answer: Answer, cited: list[Passage]) -> ChatRespo
     sources: list[SourceCitation | SelectedTextCitation]
     unwritten = answer.mode == "retrieval_only"
     if one.selection:
-        covered = answer.confidence > 0
-        note = "The answer rests on this selection." if covered else "This selection does not answer the question."
+        if unwritten:
+            note = "What was selected; nobody was there to answer from it."
+        elif answer.confidence > 0:
+            note = "The answer rests on this selection."
+        else:
+            note = "This selection does not answer the question."
         snippet = one.selection.strip()[:_SNIPPET]
         length = len(one.selection)
         sources = [SelectedTextCitation(selection_length=length, snippet=snippet, relevance_note=note)]

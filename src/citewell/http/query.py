@@ -19,7 +19,7 @@ _MOST_SOURCES = 5
 @router.post("/api/query", openapi_extra=ASK)
 async def query(body: QueryRequest, request: Request) -> QueryResponse:
     """Answer from the whole book; what was marked steers the search."""
-    marks = Numbered()
+    marks = Numbered(most=_MOST_SOURCES)
     pieces = flow.answer(
         body.query,
         project=await project_of(request),
