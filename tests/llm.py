@@ -32,6 +32,8 @@ class Says:
     refusal: str = ""
     """What the model says instead of an answer, where its vendor has a field for that."""
     finish: str = "stop"
+    written: int = 45
+    """Tokens that it says it wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,4 +193,4 @@ def _chunks(reply: Says, *, usage: bool) -> Iterator[dict[str, Any]]:
         return
     yield chunk({}, "tool_calls" if reply.tool else reply.finish)
     if usage and reply.usage:
-        yield {**chunk({}), "choices": [], "usage": _USAGE}
+        yield {**chunk({}), "choices": [], "usage": _USAGE | {"completion_tokens": reply.written}}

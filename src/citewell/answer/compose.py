@@ -133,11 +133,12 @@ class _Checked:
         if not self._together:
             return []
         leads = self._sentences.at_its_beginning
+        before = [piece for text in self._sentences.cut() for piece in self._ended(text)] if leads else []
         words = "" if leads else self._sentences.last(self._cites[-1].place if self._cites else 0)
         cited = self._better(words) or self._together
         self._cites += [_Mark(len(self._sentences.open), passage, leads) for passage in cited]
         self._together = []
-        return [] if self.strict else self._marks(cited)
+        return before if self.strict else [*before, *self._marks(cited)]
 
     def _better(self, words: str) -> list[Passage]:
         """The passage that words rest on, where those that are cited do not clearly bear them out; else nothing."""
@@ -154,6 +155,8 @@ class _Checked:
         self._cites = [mark.after(sentence) for mark in self._cites if not mark.is_of(sentence)]
         cited = list(dict.fromkeys(mark.passage for mark in here))
         held = self._verdict(sentence, cited)
+        if not sentence.strip():
+            return [sentence] if self.strict else []
         if self.strict and held and not self._borne_out(sentence, held):
             return []
         self.segments.append(self._segment(sentence.strip(), cited, held))

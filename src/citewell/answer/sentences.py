@@ -43,6 +43,12 @@ class Sentences:
                 self._stops += 1
         return ended
 
+    def cut(self) -> list[str]:
+        """What is open ends here, whatever follows."""
+        ended = self.open
+        self._begin("")
+        return [ended] if ended else []
+
     def end(self) -> list[str]:
         """What is left, which ends here."""
         place = self._after_a_stop()

@@ -143,6 +143,7 @@ async def _written(
     composer = Composer(desk, work.rules, selection=case.selection, strict=desk.engines.strict)
     spent: Spent | None = None
     kept: list[Piece] = []
+    shown = False
     try:
         async with aclosing(writer.write(work)) as words:
             async for word in words:
@@ -154,9 +155,10 @@ async def _written(
                     kept += pieces
                     continue
                 for piece in pieces:
+                    shown = True
                     yield piece
     except WriterUnavailable:
-        for piece in composer.end() if composer.segments and not at_once else ():
+        for piece in composer.end() if shown else ():
             yield piece  # what was said, though nobody knew yet how it would go on
         raise
     for piece in (*kept, *composer.end()):

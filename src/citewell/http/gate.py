@@ -13,13 +13,14 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
 from citewell import keys
-from citewell.errors import NotFound, Refused, StoreUnavailable, TooBusy
+from citewell.errors import CitewellError, NotFound, Refused, StoreUnavailable, TooBusy
 from citewell.models import DEFAULT_PROJECT, Key, Owner, Project
 from citewell.ports import Keys
 from citewell.settings import Settings
@@ -36,6 +37,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _REMEMBER_OPEN_SECONDS = 1.0
 _LOOK_SECONDS = 1.0
 _LEAVE_SECONDS = 5.0
+_MOMENT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,11 @@ class Door(APIRoute):
             settings: Settings = app.state.settings
             most, patience = self.most_bytes(settings), settings.client_timeout_seconds
             body = _Body(request.receive, most=most, told=told_length(request.headers), seconds=patience)
-            return await _unless_gone(handle(Request(request.scope, body.receive, request._send)), body)
+            try:
+                return await _unless_gone(handle(Request(request.scope, body.receive, request._send)), body)
+            except (HTTPException, RequestValidationError, CitewellError):
+                await body.rest()
+                raise
 
         return admitted
 
@@ -287,6 +293,13 @@ class _Body:
             if not message.get("more_body"):
                 self._whole.set()
         return message
+
+    async def rest(self) -> None:
+        """Read on what may be sent, for a moment: a connection closed on unread bytes may take the refusal with it."""
+        with suppress(TimeoutError, HTTPException):
+            async with asyncio.timeout(_MOMENT_SECONDS):
+                while not self._whole.is_set() and (await self.receive())["type"] == "http.request":
+                    pass
 
     async def gone(self) -> None:
         await self._whole.wait()
