@@ -280,13 +280,8 @@ def seconds_each(claims: Sequence[Claim]) -> tuple[float, float]:
 def judge_shipped(claims: Sequence[Claim]) -> None:
     from citewell.answer.support import support
 
-    similar = asyncio.run(similarities(claims))
-    cases = judged(claims, similar)
-    for name, known in (("words", [None] * len(claims)), ("words and similarity", similar.tolist())):
-        odds = np.array(
-            [support(one.claim, [one.passage], similarity=value) for one, value in zip(claims, known, strict=True)]
-        )
-        report(f"{name}, by what is in the package", odds[None], cases)
+    odds = np.array([support(one.claim, [one.passage]) for one in claims])
+    report("by what is in the package", odds[None], judged(claims, np.zeros(len(claims))))
 
 
 def main() -> None:
@@ -317,8 +312,11 @@ def main() -> None:
             right = ((altered >= EVEN) == edits.supported)[:, mine].mean()
             print(f"{kind:24} {mine.sum():6} {edits.supported[mine].mean():9.2f}  {right:.3f}")
         report(f"{name}, source unseen", strangers(cases, similar=similar)[None], cases)
-        fitted[name] = exported(fit(cases, similar=similar), [*SIGNS, *(["similarity"] if similar else [])])
-        fitted.setdefault("bands", bands(odds.mean(axis=0), cases))
+        if not similar:  # what a similarity would add is shown, and not shipped: nothing has it in time
+            fitted = {
+                "words": exported(fit(cases, similar=False), list(SIGNS)),
+                "bands": bands(odds.mean(axis=0), cases),
+            }
     print(f"\n{fitted['bands']}")
     if options.write:
         WEIGHTS.write_text(json.dumps(fitted) + "\n", encoding="utf-8")

@@ -59,15 +59,19 @@ def book_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def own_book_home(tmp_path: Path, book_home: Path) -> Path:
     """A copy of it, to be changed at will."""
-    # The database is copied by its engine, as others may have it open; the index never changes, and is mostly holes.
-    home = tmp_path / "home"
-    copy_sparse(book_home / "index", home / "index")
-    with closing(connect(book_home / "citewell.db")) as theirs, closing(connect(home / "citewell.db")) as ours:
+    return copied(book_home, tmp_path / "home")
+
+
+def copied(source: Path, home: Path) -> Path:
+    """A copy of a home folder that others may have open."""
+    # The database is copied by its engine; the index never changes, and is mostly holes.
+    copy_sparse(source / "index", home / "index")
+    with closing(connect(source / "citewell.db")) as theirs, closing(connect(home / "citewell.db")) as ours:
         theirs.backup(ours)
     return home
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], IngestResult]) -> Path:
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], IngestResult | None]) -> Path:
     """A home folder for the whole run, made by the worker that needs it first; the others wait for it."""
     run = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -77,7 +81,8 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not home.exists():
             shutil.rmtree(making, ignore_errors=True)
-            assert make(making).errors == ()
+            made = make(making)
+            assert made is None or made.errors == ()
             making.rename(home)
     return home
 

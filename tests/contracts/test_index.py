@@ -175,7 +175,7 @@ async def test_a_generation_is_copied_whole_while_others_open_and_close_it(store
     come_and_go = (sys.executable, "-c", _COME_AND_GO, str(tmp_path / "index"))
     readers = [await asyncio.create_subprocess_exec(*come_and_go) for _ in (1, 2)]
     try:
-        for number in range(40):
+        for number in range(20):
             assert await store.shelf.stage(_each([Change(entries=[entry(f"{number}", EAST)])]), base=generation)
     finally:
         for reader in readers:

@@ -18,7 +18,7 @@ from citewell.ingest.flow import ingest
 from citewell.keys import mint
 from citewell.models import DEFAULT_PROJECT, Key, Project, Scope
 from citewell.settings import Settings
-from tests.conftest import BOOK, ready, settings_for
+from tests.conftest import BOOK, copied, made_once, ready, settings_for
 
 DEFAULT = Project.named(DEFAULT_PROJECT)
 COVERED = "Why do gyroscopes drift?"
@@ -28,11 +28,19 @@ UNCOVERED = "How long does a chicken roast?"
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
 def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, book_home: Path) -> Settings:
     """Settings under which the example book was ingested, with its address. What was embedded before is borrowed."""
-    database_url = ready(request.getfixturevalue("postgres_server")) if request.param == "postgresql" else None
-    settings = settings_for(tmp_path_factory.mktemp(request.param), database_url=database_url)
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "sqlite":
+        published = made_once(tmp_path_factory, "published-book", lambda home: _publish(book_home, settings_for(home)))
+        copied(published, folder / "home")
+        return settings_for(folder / "home")
+    settings = settings_for(folder, database_url=ready(request.getfixturevalue("postgres_server")))
+    _publish(book_home, settings)
+    return settings
+
+
+def _publish(book_home: Path, settings: Settings) -> None:
     asyncio.run(borrow_embeddings(settings_for(book_home), settings))
     take_in(settings, BOOK, base_url="https://book.example.org")
-    return settings
 
 
 async def borrow_embeddings(lender: Settings, borrower: Settings) -> None:

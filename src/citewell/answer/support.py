@@ -1,8 +1,7 @@
 """How likely a text supports a sentence: word by word, number by number. Pure.
 
 Fitted by `benchmarks/support.py` on claims that people held against passages. It reads words, numbers with their
-units, names, negations and opposites, and the similarity of embeddings where the caller knows it; it knows nothing of
-who cited what.
+units, names, negations and opposites; it knows nothing of who cited what.
 """
 
 import json
@@ -22,7 +21,6 @@ from citewell.terms import ENGLISH, language, mostly_other_letters, words
 _DATA = files("citewell").joinpath("data", "support.json")
 _FITTED = json.loads(_DATA.read_text(encoding="utf-8"))
 _WORDS = Trees(_FITTED["words"], tuple(SIGNS))
-_BOTH = Trees(_FITTED["words and similarity"], (*SIGNS, "similarity"))
 
 BANDS: dict[str, float] = _FITTED["bands"]
 """The least probability of a sentence that is called supported, and of one that is called weak."""
@@ -40,14 +38,13 @@ _ANNOUNCES = re.compile(r"[^.;\d]{0,80}:$")  # a list that follows, whose items 
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s.*|\*\*[^*]+\*\*:?|(?:[-*_=]\s*){3,})\s*$")
 
 
-def support(sentence: str, texts: Sequence[str], *, similarity: float | None = None) -> float:
+def support(sentence: str, texts: Sequence[str]) -> float:
     """How likely these texts, together or one of them alone, support the sentence: 0 to 1.
 
-    `similarity` is the cosine of the sentence and the nearest window of the texts, for the local embedding model.
     Another text never takes support away. A sentence in another language than the text is weak: who could tell.
     """
     together = ["\n\n".join(texts)] if len(texts) > 1 else []
-    return max((_support(sentence, read(text), similarity) for text in (*texts, *together)), default=0.0)
+    return max((_support(sentence, read(text)) for text in (*texts, *together)), default=0.0)
 
 
 def verdict(probability: float) -> Verdict:
@@ -65,15 +62,14 @@ def needs_support(sentence: str) -> bool:
     return any(mark.isalnum() for mark in said)
 
 
-def _support(sentence: str, evidence: Evidence, similarity: float | None) -> float:
+def _support(sentence: str, evidence: Evidence) -> float:
     claim = bare(sentence)
     if not evidence.sentences or not words(claim):
         return 0.0
     if _in_other_words(claim, evidence):
         return BANDS["weak"]
     row = list(signs(claim, evidence).values())
-    trees, values = (_WORDS, row) if similarity is None else (_BOTH, [*row, similarity])
-    probability = trees.probability(np.array(values))
+    probability = _WORDS.probability(np.array(row))
     return probability * MISQUOTED if misquotes(claim, evidence) else probability
 
 
