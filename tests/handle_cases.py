@@ -5,6 +5,8 @@ Case = tuple[str, str]
 # Handles 1 to 5 exist, and 12. What is cited is shown as [1], after a blank, as the doors do.
 KNOWN = frozenset({1, 2, 3, 4, 5, 12})
 
+CHUNK = "0123456789abcdef" * 4
+
 CITATIONS: list[Case] = [
     ("foo [1].", "foo [1]."),
     ("foo[1].", "foo [1]."),
@@ -198,8 +200,24 @@ FORMULAS: list[Case] = [
 LOOKALIKES: list[Case] = [
     (text, text)
     for text in (
-        "[1](https://a.org)",
-        "[9](https://a.org) foo",
+        "[2024](https://a.org)",
+        "[0](https://a.org)",
+        "[part 1](a.md)",
+        "[1 foo](a.md)",
+        "[#1](a.md)",
+        "handlers[1](event)",
+        "robots[9](event, now)",
+        "a[1](https://a.org)",
+        f"[{CHUNK[1:]}]",
+        f"[{CHUNK}0]",
+        f"[{CHUNK[1:]}g]",
+        f"[{CHUNK}",
+        CHUNK,
+        f"({CHUNK})",
+        f"[{CHUNK}】",
+        f"`[{CHUNK}]`",
+        f"```\n[{CHUNK}]\n```",
+        f"[sha {CHUNK}]",
         "![1](a.png)",
         "![9](a.png)",
         "![alt][1]",
@@ -306,4 +324,55 @@ PROSE_WORDS: list[Case] = [
     ("[x][1]", "[x] [1]"),
 ]
 
-TABLE = [*CITATIONS, *VANISHED, *CODE, *AFTER_CODE, *FORMULAS, *LOOKALIKES, *PROSE_WORDS]
+CHUNKS: list[Case] = [
+    (f"foo [{CHUNK}].", "foo."),
+    (f"foo[{CHUNK}] bar", "foo bar"),
+    (f"foo [{CHUNK.upper()}] bar", "foo bar"),
+    (f"[{CHUNK}] foo", "foo"),
+    (f"[{CHUNK}]: foo", "foo"),
+    (f"foo 【{CHUNK}】.", "foo."),
+    (f"foo ([{CHUNK}]).", "foo."),
+    (f"foo (see [{CHUNK}]) bar", "foo bar"),
+    (f"foo [{CHUNK}][1].", "foo [1]."),
+    (f"foo [1], [{CHUNK}].", "foo [1]."),
+    (f"foo [{CHUNK}], [{CHUNK}].", "foo."),
+    (f"foo [{CHUNK}](https://a.org).", "foo."),
+    (f"x = [{CHUNK}]", "x ="),
+    (f"a[{CHUNK}] = 1", "a = 1"),
+    ("foo [12345678901] bar", "foo [12345678901] bar"),
+    ("foo [deadbeef] bar", "foo [deadbeef] bar"),
+    ("foo [add] bar", "foo [add] bar"),
+]
+
+LINKED: list[Case] = [
+    ("foo [1](#1).", "foo [1]."),
+    ("foo [2](rams.md).", "foo [2]."),
+    ("foo [1](https://docs.example.org/pumps) bar", "foo [1] bar"),
+    ("foo[1](#1).", "foo [1]."),
+    ("[1](https://a.org)", "[1]"),
+    ("foo [1](<a b.md>).", "foo [1]."),
+    ('foo [1](a.md "A (title)").', "foo [1]."),
+    ("foo [1](a_(b).md).", "foo [1]."),
+    ("foo [1](a\\_b.md).", "foo [1]."),
+    ("foo [1]().", "foo [1]."),
+    ("foo [1](source).", "foo [1]."),
+    ("foo [1](#1)[3](#3).", "foo [1] [3]."),
+    ("foo [1](#1), [3](#3).", "foo [1], [3]."),
+    ("foo [1, 3](#1).", "foo [1] [3]."),
+    ("foo [Source 1](a.md).", "foo [1]."),
+    ("foo ([1](a.md)).", "foo ( [1])."),
+    ("[9](https://a.org) foo", "foo"),
+    ("foo [9](a.md).", "foo."),
+    ("foo [9](a.md) bar", "foo bar"),
+    ("foo [9](a.md), [1](b.md).", "foo [1]."),
+    ("foo ([9](a.md)).", "foo."),
+    ("foo ([9](https://a.org/" + "a" * 200 + ")).", "foo."),
+    ("foo [1](https://a.org/" + "a" * 2000 + ") bar", "foo [1] bar"),
+    ("foo [9](https://a.org/" + "a" * 2000 + ") bar", "foo bar"),
+    ("foo [1](see the note below).", "foo [1](see the note below)."),
+    ("foo [1] (see).", "foo [1] (see)."),
+    ("foo [9](see the note below).", "foo (see the note below)."),
+    ("foo [1](https://a.or", "foo [1]"),
+]
+
+TABLE = [*CITATIONS, *VANISHED, *CHUNKS, *LINKED, *CODE, *AFTER_CODE, *FORMULAS, *LOOKALIKES, *PROSE_WORDS]
