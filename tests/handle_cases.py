@@ -156,10 +156,27 @@ CODE: list[Case] = [
         "foo `a[1]` and `b[9]`",
         "``foo [1]",
         "\\`foo\\` bar",
+        "``` python\nfoo [1]\n",
+        "``` [x]\nfoo [1]\n",
+        "```js [main.js]\nfoo [1]\n",
+        "```python title here\nfoo [1]\n",
+        "``` {.python .numberLines}\nfoo [1]\n",
+        "```\n``` foo\n[1]\n```",
+        "```\n``` [x]\n[1]\n```",
+        "````\n``` [1]\n[1]\n````",
     )
 ]
 
 AFTER_CODE: list[Case] = [
+    ("foo\n``` [2]\nbar [1] [9].", "foo\n``` [2]\nbar [1]."),
+    ("foo\n```[2]\nbar [9].", "foo\n``` [2]\nbar."),
+    ("``` [^9]\nbar [9].", "```\nbar."),
+    ("```sh [2]\nbar [9].", "```sh [2]\nbar."),
+    ("``` A pump moves [9] water [1].\nbar [9].", "``` A pump moves water [1].\nbar."),
+    ("```A pump moves water.\nbar [9].", "```A pump moves water.\nbar."),
+    ("```sh\nfoo [9]\n``` [2]\nbar [9] [1].", "```sh\nfoo [9]\n``` [2]\nbar [1]."),
+    ("```sh\nfoo [9]\n```[9]\nbar [9].", "```sh\nfoo [9]\n```\nbar."),
+    ("~~~\nfoo [9]\n~~~ [1].\nbar [9].", "~~~\nfoo [9]\n~~~ [1].\nbar."),
     ("```\nfoo [1]\n```\nbar [1]", "```\nfoo [1]\n```\nbar [1]"),
     ("```\nfoo [9]\n```\nbar [9].", "```\nfoo [9]\n```\nbar."),
     ("~~~\nfoo [9]\n~~~\n[9] bar", "~~~\nfoo [9]\n~~~\nbar"),

@@ -47,7 +47,7 @@ class Said:
     """
 
     def __init__(self) -> None:
-        self.marks = Marks(formulas=False)  # what a renderer will see, so it reads what stays
+        self.marks = Marks(kindly=False)  # what a renderer will see, so it reads what stays
         self.tail = ""
         self.openers: list[Opener] = []
         self._parts: list[str] = []
