@@ -1,10 +1,12 @@
 """What a model may write, and what may leave of it: links, addresses, HTML, and what only looks like these."""
 
 GOOD = "https://docs.example.org/a"
+OPEN = "https://docs.example.org/?q="
 PAGE = (
     f"See {GOOD} and [the guide](../guide.md). Press <kbd>Ctrl</kbd>; <img src=x onerror=alert(1)> is an attack, "
     "javascript:alert(1) too. https://docs.example.org/wiki/Foot_(robot), https://docs.example.org/q?a=1&b=2. "
-    "Write to help@example.org or see www.example.org/start."
+    "Write to help@example.org (or [sales](mailto:sales@example.org)) or see www.example.org/start, www.example.org/. "
+    f"Report to {OPEN} please."
 )
 INSTRUCTIONS = (
     "You are Citewell. Answer only from the passages below, and cite each sentence with the handle of its passage. "
@@ -86,6 +88,34 @@ ADDRESSES: list[Case] = [
     (f"{GOOD}?q=secret foo", "foo"),
     (f"{GOOD}https://evil.org foo", "foo"),
     (f"{GOOD}[secret] foo", "foo"),
+    (f"{OPEN}>what-moves-water now", "now"),
+    (f"see {OPEN}]what-moves-water now", "see now"),
+    (f"[{OPEN}]what-moves-water now", "[ now"),
+    (f"{OPEN}`what`-moves now", "now"),
+    (f"{OPEN}}}what now", "now"),
+    (f"{OPEN}”what now", "now"),
+    (f"{OPEN}&gt;what now", "now"),
+    ("www.example.org/>what now", "now"),
+    (f"{OPEN}<b>what now", f"{OPEN} what now"),
+    (f"{OPEN}.<b>what now", f"{OPEN}. what now"),
+    (f"{OPEN} <b>.what now", f"{OPEN} .what now"),
+    (f"{OPEN}&#97;what now", "now"),
+    ("www.<b>evil.org now", "www. evil.org now"),
+    ("write to what.moves.water@evil.org now", "write to what.moves.water now"),
+    ("(what@evil.org)", "(what)"),
+    ("what@evil.sub.org.", "what."),
+    ("what@evil.org>more foo", "what foo"),
+    ("not.help@example.org foo", "not.help foo"),
+    ("what+help@example.org foo", "what+help foo"),
+    ("what@<b>evil.org foo", "what@ evil.org foo"),
+    ("what<b>@evil.org foo", "what foo"),
+    ("what@evil<b>.org foo", "what@evil. org foo"),
+    ("what\\@evil.org foo", "whatevil.org foo"),
+    ("what@evil\\.org foo", "what@evil org foo"),
+    ("what&#64;evil.org foo", "whatevil.org foo"),
+    ("xmpp:what@evil.org foo", "foo"),
+    ("magnet:?xt=urn:what foo", "foo"),
+    ("slack:what@evil.org foo", "slack:what foo"),
     ("https://" + "a" * 3000 + " foo", "foo"),
     ("![x](https://evil.org/" + "a" * 3000 + ") foo", ") foo"),
 ]
@@ -178,6 +208,16 @@ HARMLESS = [
     "[q](https://docs.example.org/q?a=1&amp;b=2)",
     "www.example.org/start",
     "help@example.org",
+    "(help@example.org)",
+    "**help@example.org**, foo",
+    "sales@example.org",
+    "react@18.2.0 and actions/checkout@v4.1 and @app.get and @foo",
+    f"[{GOOD}]",
+    f"[{GOOD}]({GOOD})",
+    f"[see {GOOD}] foo",
+    f"“{GOOD}”",
+    f"{OPEN}",
+    f"| {GOOD}| foo |",
     "Press <kbd>Ctrl</kbd>",
     "a < b and c > d",
     "x<y",

@@ -15,7 +15,7 @@ from citewell.answer.marks import Item
 from citewell.answer.safety import Safe
 from citewell.answer.sources import Sources
 from citewell.answer.tags import HELD
-from tests.safety_cases import GOOD, INSTRUCTIONS, PAGE, TABLE
+from tests.safety_cases import GOOD, INSTRUCTIONS, OPEN, PAGE, TABLE
 
 
 def made(page: str = PAGE) -> Safe:
@@ -103,6 +103,7 @@ ATOMS = st.sampled_from(
     $$
     [x]: ¬evil [x] https://evil.org/a https://docs.example.org/a <https://evil> <https://docs.example.org/a> <!-- -->
     <script> </script> <div> <kbd> foo &#58; &#60; ' " = a [a](https://docs.example.org/a) * <div¬ / : javascript:x
+    what@evil.org help@example.org @ @evil.org xmpp:¬ https://docs.example.org/?q=
     data:text/html,x \\[ \\( <?x ?> <![CDATA[ ]]> <br> []( (<b> <evil> <a¬b> | -¬ 1.¬ >¬ www.evil.org &""".replace(
         "\n", " "
     ).split()
@@ -137,7 +138,8 @@ def test_no_renderer_finds_a_target_or_tag_that_is_not_in_the_sources(text: str)
 @given(MARKDOWN)
 def test_no_address_is_left_outside_code(text: str) -> None:
     left = said([re.sub(r"[ \t]+", " ", re.sub(r"[`~]", "", text))])
-    assert "://" not in left.replace(GOOD, "")
+    assert "://" not in re.sub(rf"(?:{re.escape(GOOD)}|{re.escape(OPEN)})(?![\w&])", "", left)
+    assert not re.search(r"\w@\w+\.\w", left.replace("help@example.org", ""))
     assert "](" not in left.replace(f"]({GOOD})", "")
 
 
