@@ -8,11 +8,16 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from citewell.answer.marks import Item, Marks
+from citewell.answer.sources import WAIT, Link, link
 
 HELD = 48
-"""Characters that are held back at most, and only while they may still be part of a citation."""
+"""Characters that are held back at most, and only while they may still be part of a citation; but for these two:"""
+HELD_ID = 98
+"""while hexadecimal digits follow a bracket, which may become the id of a chunk;"""
+HELD_LINK = 300
+"""while the target of a link follows a handle."""
 
-_LONGEST = HELD - 8  # characters of a bracket; the rest is for what joins it to the one before and what follows it
+_MARGIN = 8  # of what is held, for what joins a bracket to the one before and for what follows it
 _RANGE = 100  # handles that a range stands for at most, so that [1-999999999] costs nothing
 _CONTEXT = 64  # characters before a bracket that are looked at
 _PAIRS = {"[": "]", "【": "】", "［": "］"}
@@ -35,17 +40,19 @@ _NUMBER = rf"(?:{_NAME})?\^?[0-9]{{1,9}}"
 _SPAN = rf"{_NUMBER}(?:{_B}?[-–—‑]{_B}?{_NUMBER})?"
 _NEXT = rf"{_B}?(?:[,;]{_B}?(?:(?:and|&){_B})?|{_B}(?:and|&){_B})"
 _NOTE = r"†[^\[\]【】［］\r\n\x00]{0,20}"
-_BRACKET = rf"[\[【［]{_B}?(?:{_SPAN}(?:{_NEXT}{_SPAN})*){_B}?(?:{_NOTE})?[\]】］]"
+_ID = r"[0-9a-fA-F]{64}"  # of a chunk: some doors cite by it, the model is never told any
+_BRACKET = rf"[\[【［]{_B}?(?:{_ID}{_B}?|{_SPAN}(?:{_NEXT}{_SPAN})*{_B}?(?:{_NOTE})?)[\]】］]"
 _CITATION = re.compile(_BRACKET)
 _NAME_BEGUN = rf"(?i:{_prefixes(_NAMES)})|{_NAME}"
 _NUMBER_BEGUN = rf"(?:{_NAME_BEGUN})?\^?[0-9]{{0,9}}"
 _SPAN_BEGUN = rf"{_NUMBER_BEGUN}|{_NUMBER}{_B}?(?:[-–—‑]{_B}?(?:{_NUMBER_BEGUN})?)?"
 _NEXT_BEGUN = rf"{_B}?(?:[,;]{_B}?)?(?:(?:a|an|and|&){_B}?)?"
 _INSIDE_BEGUN = rf"{_B}?(?:{_SPAN}{_NEXT})*(?:{_SPAN_BEGUN}|{_SPAN}{_NEXT_BEGUN}|{_SPAN}{_B}?{_NOTE})"
-_BRACKET_BEGUN = rf"[\[【［](?:{_INSIDE_BEGUN})?"
+_BRACKET_BEGUN = rf"[\[【［](?:{_INSIDE_BEGUN}|{_B}?[0-9a-fA-F]{{0,64}}{_B}?)?"
 _CITATION_BEGUN = re.compile(_BRACKET_BEGUN)
 _ONE = re.compile(rf"({_NUMBER})(?:{_B}?[-–—‑]{_B}?({_NUMBER}))?")
 _DIGITS = re.compile(r"[0-9]+")
+_CHUNK = re.compile(rf".{_B}?{_ID}{_B}?.")
 
 # What stands between citations that stand together; a parenthesis that holds nothing else.
 _JOIN = rf"(?:{_B}(?:and|or|&){_B}|{_B}?(?:[,;]{_B}?(?:(?:and|or|&){_B})?)?)"
@@ -53,10 +60,16 @@ _JOINT = re.compile(rf"{_JOIN}(?=[\[【［(])")
 _JOINT_BEGUN = re.compile(rf"{_B}?(?:[,;]{_B}?)?(?:(?:a|an|and|o|or|&){_B}?)?")
 _CUE = rf"{_B}?(?:(?i:{'|'.join(map(re.escape, _CUES))}){_B}?)?"
 _CUE_BEGUN = rf"{_B}?(?:(?i:{_prefixes(_CUES)}){_B}?)?"
-_ONLY_CITED = re.compile(rf"\({_CUE}{_BRACKET}(?:{_JOIN}{_BRACKET})*{_B}?\)")
+_LINKED = rf"{_BRACKET}(?:\([^\s()]*\))?"
+_ONLY_CITED = re.compile(rf"\({_CUE}{_LINKED}(?:{_JOIN}{_LINKED})*{_B}?\)")
 _ONLY_CITED_BEGUN = re.compile(
-    rf"\((?:{_CUE_BEGUN}|{_CUE}(?:{_BRACKET}{_JOIN})*(?:{_BRACKET}(?:{_JOINT_BEGUN.pattern})?|{_BRACKET_BEGUN}))"
+    rf"\((?:{_CUE_BEGUN}|{_CUE}(?:{_LINKED}{_JOIN})*"
+    rf"(?:{_LINKED}(?:{_JOINT_BEGUN.pattern})?|{_BRACKET}\([^\s()]*|{_BRACKET_BEGUN}))"
 )
+_BEGINS_ID = re.compile(rf"(?:\({_CUE})?[\[【［]{_B}?[0-9a-fA-F]{{10}}")
+_BEGINS_LINK = re.compile(rf"\({_CUE}{_BRACKET}\(")
+_ADDRESS_LIKE = re.compile(r"[#/.:]")
+_TO_TARGET_END = re.compile(r"[^\s)]*(\)?)")
 
 # What tells a subscript from a citation.
 _STEM = re.compile(r"[\w.]+$")
@@ -71,7 +84,7 @@ _LINE_START = re.compile(rf"(?:^|[\r\n])[{_BLANKS}>]*$")
 _CLOSES = frozenset(".,;:!?)]}»”’…%\r\n" + _BLANKS)
 
 _PLAIN = re.compile(rf"(?:[^\[【［({_BLANKS}]|{_B}(?![\[【［(]|\Z))+")
-_WAIT = -1
+_WAIT = -1  # where to go on: not yet
 
 
 class _Found(NamedTuple):
@@ -91,15 +104,18 @@ class Handles:
     The blank before goes with it, since whoever shows a citation puts his own. A handle that does not exist goes
     without a trace: with its blank, with the comma that joined it to another, with the parenthesis it leaves empty.
 
-    What is no citation stays, character for character: code and formulas (`Marks` says what these are), links
-    (`[1](…`) and their definitions (`[1]: …` at the start of a line), everything with a zero (`arr[0]`, `[0, 1]`,
+    So does the id of a chunk (`[` 64 hexadecimal digits `]`), which only the doors may write. A handle that is written
+    as a link, `[1](pumps.md)`, cites, and its target goes.
+
+    What is no citation stays, character for character: code and formulas (`Marks` says what these are), links with
+    other texts, images, definitions (`[1]: …` at the start of a line), everything with a zero (`arr[0]`, `[0, 1]`,
     `[0-9]`, `[2024-01]`), numbers above 9999, falling ranges, and, unless such a handle exists, years (1000 to 2999).
 
     A bracket right after a word cites, as many models write so, unless it looks like a subscript:
     - the word has an underscore, or begins in lower case and has a digit, a capital or a dot inside (`x1[1]`,
       `myList[1]`, `self.items[1]`; but `IPv6[1]`, `Node.js[1]`, `2024[1]` cite), or is one letter, or `arr` or its kin;
     - it follows a call or another subscript: `f(x)[1]`, `rows[i][1]` (but `(LQR)[1]`, `word(s)[1]`, `[text][1]` cite);
-    - the text goes on like code: `users[1].name`, `x[1] = 2`, `grid[1][i]`.
+    - the text goes on like code: `users[1].name`, `x[1] = 2`, `grid[1][i]`, `handlers[1](event)`.
     After `=` or `∈`, or as the first thing in a call (`sum([1, 2])`), a bracket is a list.
     """
 
@@ -111,6 +127,7 @@ class Handles:
         self._done = 0  # how much of the view is done with
         self._past = ""  # the end of that, and of the views before
         self._gap = ""  # a blank before a citation that may vanish
+        self._swallows = False  # the target of a link that is too long to hold
         self._kept: bool | None = None  # right after citations: whether any of them was kept
         self._out: list[Item] = []
 
@@ -126,6 +143,9 @@ class Handles:
         at = 0
         while at < len(self._view) or (final and self._kept is not None):
             self._done = at
+            if self._swallows and at < len(self._view):
+                at = self._swallow(at)
+                continue
             at = self._after_citation(at, final) if self._kept is not None else self._in_prose(at, final)
             if at == _WAIT:
                 at = self._done
@@ -133,6 +153,12 @@ class Handles:
         self._raw, self._view = self._raw[at:], self._view[at:]
         told, self._out = self._out, []
         return told
+
+    def _swallow(self, at: int) -> int:
+        target = _TO_TARGET_END.match(self._view, at)
+        end = target.end() if target else at
+        self._swallows = end == len(self._view) and not (target and target[1])
+        return end
 
     def _in_prose(self, at: int, final: bool) -> int:
         if plain := _PLAIN.match(self._view, at):
@@ -198,42 +224,74 @@ class Handles:
         """A parenthesis that would be left with nothing in it."""
         if self._stem(at):
             return None
-        whole = _ONLY_CITED.match(self._view, at, at + _LONGEST)
+        longest = self._longest(at)
+        whole = _ONLY_CITED.match(self._view, at, at + longest)
         if not whole:
-            begun = _ONLY_CITED_BEGUN.fullmatch(self._view, at, at + _LONGEST)
-            waits = (
-                begun and not final and len(self._view) - at < _LONGEST and not any(self._named(at, len(self._view)))
-            )
-            return _WAIT if waits else None
+            begun = _ONLY_CITED_BEGUN.fullmatch(self._view, at, at + longest)
+            waits = begun and not final and len(self._view) - at < longest
+            return _WAIT if waits and not any(self._named(at, len(self._view))) else None
         vanish = all(handles is not None and not handles for handles in self._named(at, whole.end()))
         return _Found(whole.end(), []) if vanish else None
+
+    def _longest(self, at: int) -> int:
+        """How many characters from here on may be what cites."""
+        if _BEGINS_ID.match(self._view, at):
+            return HELD_ID - _MARGIN
+        return (HELD_LINK if _BEGINS_LINK.match(self._view, at) else HELD) - _MARGIN
 
     def _named(self, at: int, end: int) -> Iterator[list[int] | None]:
         return (self._handles(one) for one in _CITATION.finditer(self._view, at, end))
 
     def _citation(self, at: int, final: bool) -> _Found | int | None:
-        found = _CITATION.match(self._view, at, at + _LONGEST)
+        longest = self._longest(at)
+        found = _CITATION.match(self._view, at, at + longest)
         if not found:
-            waits = not final and len(self._view) - at < _LONGEST and _CITATION_BEGUN.fullmatch(self._view, at)
+            waits = not final and len(self._view) - at < longest and _CITATION_BEGUN.fullmatch(self._view, at)
             return _WAIT if waits else None
         handles = self._handles(found)
-        if handles is None or self._is_listed(at):
+        is_id = bool(_CHUNK.fullmatch(found[0]))
+        if handles is None or (self._is_listed(at) and not is_id):
             return None
-        if self._view[at] == "[":
-            rest = self._view[found.end() : found.end() + 3]
-            attached = self._stem(at)
-            if not final and (not rest or (attached and _MAY_GO_ON.fullmatch(rest))):
+        whole = _Found(found.end(), handles)
+        return self._in_place(at, whole, is_id, final) if self._view[at] == "[" else whole
+
+    def _in_place(self, at: int, found: _Found, is_id: bool, final: bool) -> _Found | int | None:
+        """What a bracket is, given what stands around it."""
+        rest = self._view[found.end : found.end + 3]
+        attached = "" if is_id else self._stem(at)
+        if not final and (not rest or (attached and _MAY_GO_ON.fullmatch(rest))):
+            return _WAIT
+        if rest[:1] == ":" and _LINE_START.search(self._before(at)):
+            return _Found(found.end + 1, []) if is_id else None
+        if attached and (_GOES_ON.match(rest) or self._is_subscripted(attached)):
+            return None
+        return self._link(at, found, final) if rest[:1] == "(" else found
+
+    def _link(self, at: int, found: _Found, final: bool) -> _Found | int | None:
+        """A bracket with a parenthesis right after it: the target of a link goes with it, other text stays."""
+        if self._before(at).endswith("!"):
+            return None
+        limit = found.end + HELD_LINK - HELD
+        target = link(self._raw[found.end : limit], 0, final=False)
+        end = found.end
+        is_long = target == WAIT and len(self._raw) >= limit
+        if isinstance(target, Link):
+            end += target.end
+        elif target == WAIT:
+            if not (is_long or final):
                 return _WAIT
-            if rest[:1] == "(" or (rest[:1] == ":" and _LINE_START.search(self._before(at))):
-                return None
-            if attached and (_GOES_ON.match(rest) or self._is_subscripted(attached)):
-                return None
-        return _Found(found.end(), handles)
+            end = min(limit, len(self._raw))  # what was cut off is no text either
+        if self._stem(at) and not _ADDRESS_LIKE.search(self._raw, found.end, end):
+            return None
+        self._swallows = is_long
+        return _Found(end, found.handles)
 
     def _handles(self, found: re.Match[str]) -> list[int] | None:
         """The handles in a bracket that exist; None if its numbers are no handles."""
         if found[0][-1] != _PAIRS[found[0][0]]:
             return None
+        if _CHUNK.fullmatch(found[0]):
+            return []
         handles: list[int] = []
         for one in _ONE.finditer(found[0].partition("†")[0]):
             figures = _DIGITS.findall(one[0])

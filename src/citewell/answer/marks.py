@@ -20,6 +20,9 @@ _CODE = re.compile(r"[^`\r\n]+")
 _ITEM = re.compile(r"[-*+]|\d{1,9}[.)]")
 _ITEM_BEGUN = re.compile(r"\d{1,9}|~{1,2}|\[\^[^\]\s]{0,20}\]?")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,20}\]:")
+_INFO = 80  # characters after a fence that are read
+# What no one writes after a fence: a handle, or a sentence. A handle right after the end of code is meant for it.
+_SAID = re.compile(r"\[\^?[0-9]|(?:^|[ \t])[^\W\d_]+[ \t]+[\w'’-]+,?[ \t]+[\w'’-]+[ \t.,;:!?]")
 _BEGIN = re.compile(r"b(?:e(?:g(?:i(?:n(?:\{[a-zA-Z*]{0,24})?)?)?)?)?")
 
 
@@ -29,16 +32,17 @@ class Marks:
     A model is read with good will, since nobody can wait for what comes: a backtick opens code up to the same run of
     backticks or the end of its line, `$` before neither blank nor digit opens a formula up to the next one on its line,
     `$$`, `\\(`, `\\[` and `\\begin{x}` open one up to their counterpart or a blank line. A fence lasts until it is
-    closed; four blanks after a blank line begin code, four more than its text inside a list.
+    closed, if only by a line with a handle after it ("``` [2]"), and none begins where a handle or a sentence follows;
+    four blanks after a blank line begin code, four more than its text inside a list.
 
-    Without `formulas` these are prose, as to a renderer that knows none.
+    If not `kindly`, it is read as a renderer reads, to which a fence is a fence, and formulas are prose.
 
     `sure` is False from where another reader of the same text may disagree on which lines a fence encloses. What is
     safe only inside code must not rely on a fence from then on.
     """
 
-    def __init__(self, *, formulas: bool = True) -> None:
-        self._formulas = formulas
+    def __init__(self, *, kindly: bool = True) -> None:
+        self._kindly = kindly
         self._formula_opened = False  # as others may read it, where formulas are prose
         self.state: State = "prose"
         self.sure = True
@@ -58,8 +62,9 @@ class Marks:
         self._in_quote = False
         self._opening = False  # the run that opens is still growing
         self._may_fence = False
+        self._info = ""  # what stands after a run of backticks that may open a fence
         self._run = 0
-        self._phase: Literal["info", "lead", "run", "tail", "text"] = "text"
+        self._phase: Literal["info", "lead", "run", "tail", "handle", "text"] = "text"
         self._closer = ""
         self._tail = ""
 
@@ -104,7 +109,7 @@ class Marks:
         ):
             skip = None if self._opening else _LINE.match(text, at)
         elif self.state == "code" and not self._opening and not self._run:
-            skip = _CODE.match(text, at)
+            skip = None if self._reads_info else _CODE.match(text, at)
         if skip:
             self._returned = False
             self._doubt_table(skip[0])
@@ -129,9 +134,9 @@ class Marks:
             case "prose":
                 return self._read_prose(char)
             case "fence":
-                self._read_fence(char)
+                return self._read_fence(char)
             case "code":
-                self._read_code(char)
+                return self._read_code(char)
             case "math":
                 self._read_math(char)
             case "dollar":
@@ -190,7 +195,7 @@ class Marks:
             self._begun = ""
         if char == "`":
             self.state, self._mark, self._length, self._run = "code", char, 1, 0
-            self._opening, self._may_fence = True, starts
+            self._opening, self._may_fence, self._info = True, starts, ""
             return False
         if char in "$\\":
             self.state = "dollar" if char == "$" else "escape"
@@ -227,7 +232,8 @@ class Marks:
         self._phase, self._indent, self._in_quote = "info", self._column, self._quoted
         self.sure = self.sure and not (self._quoted or self._listed or self._indent >= 4 or self._formula_opened)
 
-    def _read_fence(self, char: str) -> None:
+    def _read_fence(self, char: str) -> bool:
+        """Whether it may be prose nevertheless: a handle after the end of the code."""
         match self._phase:
             case "info":
                 self._opening = self._opening and char == self._mark
@@ -241,9 +247,17 @@ class Marks:
             case "run" if char == self._mark:
                 self._run += 1
             case "run" | "tail":
-                self._phase = "tail" if char in _BLANK else "text"
+                may_end = self._kindly and self._run >= self._length
+                self._phase = "tail" if char in _BLANK else "handle" if char == "[" and may_end else "text"
+                return may_end and self._phase != "text"
+            case "handle":
+                self._phase = "text"
+                if char.isdigit() or char == "^":
+                    self.state, self._lead = "prose", False
+                    return True
             case "text":
                 pass
+        return False
 
     def _read_fence_lead(self, char: str) -> None:
         """Read the first character of a line inside a fence, which may begin its end."""
@@ -255,12 +269,28 @@ class Marks:
             self.sure = False
         self._phase, self._run = ("run", 1) if closes else ("text", 0)
 
-    def _read_code(self, char: str) -> None:
+    def _read_code(self, char: str) -> bool:
         if char == "`" and self._opening:
             self._length += 1
         elif char == "`":
             self._run += 1
             self._may_fence = False
+        elif self._reads_info:
+            return self._read_info(char)
+        return False
+
+    @property
+    def _reads_info(self) -> bool:
+        return self._kindly and self._may_fence and len(self._info) < _INFO
+
+    def _read_info(self, char: str) -> bool:
+        """Read what stands after a fence: prose, if nothing but a blank stands between and it is said to the reader."""
+        self._info += char
+        if self._info[0] not in _BLANK + "[":
+            return False
+        if _SAID.search(self._info):
+            self.state = "prose"
+        return self.state == "prose" or not self._info.strip(_BLANK + "[^")
 
     def _read_math(self, char: str) -> None:
         self._lead = self._lead and char in _BLANK
@@ -273,7 +303,7 @@ class Marks:
 
     def _read_escaped(self, char: str) -> None:
         self.state = "prose"
-        if not self._formulas:
+        if not self._kindly:
             self._formula_opened = char in "[(" or (self._formula_opened and char not in "])")
         elif char == "(":
             self._open_formula("\\)")
@@ -283,13 +313,13 @@ class Marks:
             self.state, self._tail = "begin", char
 
     def _open_formula(self, closer: str) -> None:
-        self.state, self._closer, self._tail = ("math" if self._formulas else "prose"), closer, ""
+        self.state, self._closer, self._tail = ("math" if self._kindly else "prose"), closer, ""
         self._formula_opened ^= closer == "$$"
 
     def _end_line(self) -> None:
         if self.state == "code":
             self._settle_code()
-        if self.state == "code" and self._may_fence:
+        if self.state == "code" and self._may_fence and not (self._kindly and _SAID.search(self._info + " ")):
             self.state = "fence"
             self._open_fence()
         elif self.state == "fence" and self._phase in ("run", "tail") and self._run >= self._length:

@@ -9,6 +9,18 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Literal
 
+from citewell.answer.addresses import (
+    ADDRESS,
+    ADDRESS_BEGUN,
+    BEFORE,
+    HOST,
+    HOST_BEGUN,
+    MAIL_HOST,
+    MAIL_HOST_BEGUN,
+    STARTS,
+    STOPS,
+    end_of_address,
+)
 from citewell.answer.marks import Item
 from citewell.answer.recital import Recital
 from citewell.answer.said import CITED, Said
@@ -17,27 +29,9 @@ from citewell.answer.tags import HELD, Tag, tag
 
 _PATIENT = 256  # held characters from which on not every new one is worth another look
 
-_SCHEMES = ("https://", "http://", "ftps://", "ftp://", "sftp://", "file://", "wss://", "ws://")
-_OTHERS = ("www.", "mailto:", "javascript:", "vbscript:", "data:", "tel:")
-_STARTS = "hfswmjvdtHFSWMJVDT"
 # Words that begin no address, and characters that begin nothing at all.
-_PLAIN = re.compile(rf"(?:(?<!\w)[^\W{_STARTS}]\w*|(?<=\w)\w+|[^\w`<\[\]!\\\r\n:/&\x00]|[:/](?![/\x00]|\Z))+")
+_PLAIN = re.compile(rf"(?:(?<!\w)[^\W{STARTS}]\w*|(?<=\w)\w+|[^\w`<\[\]!\\\r\n:/&@\x00]|[:/](?![/\x00]|\Z))+")
 _WORD = re.compile(r"\w+")
-_ADDRESS = re.compile(
-    rf"(?i:{'|'.join(map(re.escape, _SCHEMES))}|www\.(?=\w)|mailto:(?=\S)|tel:(?=[+0-9])|(?:java|vb)script:(?=\S)"
-    r"|data:(?=[\w.+-]{0,40}[/;,]))"
-)
-_ADDRESS_BEGUN = re.compile(
-    "(?i:"
-    + "|".join(sorted({re.escape(one[:end]) for one in (*_SCHEMES, *_OTHERS) for end in range(1, len(one) + 1)}))
-    + r"|data:[\w.+-]{0,40})"
-)
-_SCHEME_BEFORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*\Z")
-_HOST = re.compile(r"//(?=[\w-]{1,64}\.\w|\[)")
-_HOST_BEGUN = re.compile(r"//?[\w-]{0,64}\.?")
-_STOPS = re.compile(r"[\s<>`\x00]")
-_IN_BRACKETS = re.compile(r"[\s<>`\x00\]]")
-_TRAILING = re.compile(r"(?:[.,:;!?'\"*_~|…]|&\w+;)+\Z")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,9}|#[xX][0-9a-fA-F]{1,9}|[A-Za-z]{1,8});")
 _ENTITY_BEGUN = re.compile(r"&(?:#[0-9]{0,9}|#[xX][0-9a-fA-F]{0,9}|[A-Za-z]{0,8})")
 
@@ -55,7 +49,8 @@ class Safe:
     """`feed` the items of a stream (text, and citations as `int`), get them without what may not leave.
 
     - A link, image, definition or bare address stays if the whole of its target stands in the sources; otherwise a link
-      keeps its text and the others go. One that runs a script goes in any case.
+      keeps its text, `name@host` its name, and the others go. One that runs a script goes in any case. A bare address
+      reaches to the next blank or `<`, as it does to those who make links of them.
     - An HTML tag goes unless it stands in a source, does nothing and begins no line; `x < y` and `List<String>` are
       none. The text between tags stays, but for that of scripts and styles.
     - Eight words or more of the instructions in a row go, in code too.
@@ -90,6 +85,7 @@ class Safe:
             ":": self._slashes,
             "/": self._slashes,
             "&": self._entity,
+            "@": self._at,
         }
 
     def feed(self, items: list[Item]) -> list[Item]:
@@ -114,7 +110,8 @@ class Safe:
             at = step
         self._held = self._held[at:]
         size = len(self._held)
-        self._look_again = size + size // 8 if size > _PATIENT else 0
+        if is_due:
+            self._look_again = size + size // 8 if size > _PATIENT else 0
         return self._said.told(self._cited, final=final)
 
     def _step(self, at: int, final: bool) -> int | Wait:
@@ -141,9 +138,9 @@ class Safe:
 
     def _word(self, at: int, final: bool) -> int | Wait:
         """A word that begins like an address."""
-        if found := _ADDRESS.match(self._held, at):
+        if found := ADDRESS.match(self._held, at):
             return self._address(at, found.end(), final)
-        if not final and len(self._held) - at <= 50 and _ADDRESS_BEGUN.fullmatch(self._held, at):
+        if not final and len(self._held) - at <= 50 and ADDRESS_BEGUN.fullmatch(self._held, at):
             return WAIT
         word = _WORD.match(self._held, at)
         return self._say(at, word.end() if word else at + 1)
@@ -155,36 +152,36 @@ class Safe:
         if not final and self._held[at:] in (":", ":/"):
             return WAIT
         if self._held[at] == "/" and (self._said.tail[-1:] == ":" or not re.search(r"[\w/]\Z", self._said.tail)):
-            if _HOST.match(self._held, at) or (self._said.tail[-1:] == ":" and self._held.startswith("//", at)):
+            if HOST.match(self._held, at) or (self._said.tail[-1:] == ":" and self._held.startswith("//", at)):
                 return self._address(at, at + 2, final)
-            begun = _HOST_BEGUN.match(self._held, at)
+            begun = HOST_BEGUN.match(self._held, at)
             if begun and begun.end() == len(self._held) and not final:
                 return WAIT
         return self._say(at, at + 1)
 
+    def _at(self, at: int, final: bool) -> int | Wait:
+        """`name@host.name`; what stands before has been said, so only the rest may go."""
+        if self._said.tail[-1:].isspace() or not self._said.tail:
+            return self._say(at, at + 1)
+        if MAIL_HOST.match(self._held, at):
+            return self._address(at, at + 1, final)
+        begun = MAIL_HOST_BEGUN.match(self._held, at)
+        if begun and begun.end() == len(self._held) and not final:
+            return WAIT
+        return self._say(at, at + 1)
+
     def _address(self, at: int, begun: int, final: bool) -> int | Wait:
-        stops = _IN_BRACKETS if self._said.openers else _STOPS
-        stop = stops.search(self._held, begun, at + HELD)
+        stop = STOPS.search(self._held, begun, at + HELD)
         if not stop and len(self._held) - at > HELD:
-            self._skip_to = stops
+            self._skip_to = STOPS
             return self._drop(at, at + HELD)
         if not stop and not final:
             return WAIT
-        end = self._end_of_address(begun, stop.start() if stop else len(self._held))
-        before = _SCHEME_BEFORE.search(self._said.tail) if self._held[at] == ":" else None
+        end = end_of_address(self._held, begun, stop.start() if stop else len(self._held))
+        before = BEFORE[self._held[at]].search(self._said.tail) if self._held[at] in BEFORE else None
         target = (before[0] if before else "") + self._held[at:end]
-        return self._say(at, end) if self._stands(target) else self._drop(at, end)
-
-    def _end_of_address(self, at: int, end: int) -> int:
-        """Where a bare address ends: before what closes or ends the sentence around it."""
-        while end > at:
-            if found := _TRAILING.search(self._held, at, end):
-                end = found.start()
-            elif self._held[end - 1] == ")" and self._held.count(")", at, end) > self._held.count("(", at, end):
-                end -= 1
-            else:
-                break
-        return end
+        stands = self._stands(target) or (self._held[at] == "@" and self._stands(f"mailto:{target}"))
+        return self._say(at, end) if stands else self._drop(at, end)
 
     def _stands(self, target: str) -> bool:
         return any(self._sources(one) for one in readings(target))
@@ -203,8 +200,10 @@ class Safe:
         pair = self._held[at : at + 2]
         if len(pair) == 1:
             return self._say(at, at + 1) if final else WAIT
-        hides = (pair == "\\/" and self._said.tail[-1:] in (":", "/")) or (
-            pair == "\\." and self._said.tail.lower().endswith("www")
+        hides = (
+            (pair == "\\/" and self._said.tail[-1:] in (":", "/"))
+            or (pair == "\\." and (self._said.is_in_address or self._said.tail.lower().endswith("www")))
+            or (pair == "\\@" and not self._said.tail[-1:].isspace())
         )
         if hides:
             return self._drop(at, at + 2)

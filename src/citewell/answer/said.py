@@ -16,6 +16,9 @@ CITED = "\x00"
 
 _CLOSING = f".,;:!?)…\r\n {CITED}"
 _ADDRESSES = ("www.", "http:", "https:", "ftp:", "mailto:", "javascript:", "vbscript:", "data:", "file:", "tel:")
+_IN_ADDRESS = (*_ADDRESSES, "xmpp:", "magnet:", "//", "@")
+_RUN = re.compile(r"[^\s<]*\Z")
+_PUNCTUATION = re.compile(r"[.,;:!?)'\"*_~]+")
 _WORD = re.compile(r"[A-Za-z]{1,10}\Z")
 _OPEN_QUOTE = re.compile(r"=\s*(?:(\")[^\"]*|(')[^']*)\Z")
 _TAIL = 64
@@ -47,7 +50,7 @@ class Said:
     """
 
     def __init__(self) -> None:
-        self.marks = Marks(formulas=False)  # what a renderer will see, so it reads what stays
+        self.marks = Marks(kindly=False)  # what a renderer will see, so it reads what stays
         self.tail = ""
         self.openers: list[Opener] = []
         self._parts: list[str] = []
@@ -61,12 +64,23 @@ class Said:
         """Whether a letter would go on with the last word."""
         return not self._has_gone and (self.tail[-1:].isalnum() or self.tail[-1:] == "_")
 
+    @property
+    def is_in_address(self) -> bool:
+        """Whether what follows without a blank would go on with an address."""
+        return _is_in_address(self.tail)
+
     def put(self, text: str, *, is_read: bool = False) -> None:
         if not text:
             return
-        if self._has_gone:
+        if self._has_gone and self.is_in_address and (found := _PUNCTUATION.match(text)):
+            self._put(found[0], is_read)  # the gap is still to be closed
+            text = text[found.end() :]
+        if self._has_gone and text:
             self._has_gone = False
             text = self._close_gap(text)
+        self._put(text, is_read)
+
+    def _put(self, text: str, is_read: bool) -> None:
         if not is_read:
             self.marks.mask(text)
         self._add(text)
@@ -164,6 +178,14 @@ class Said:
             or (before in ("]", CITED) and first in "(:[")
             or (before in (":", "/") and first == "/")
             or (before == "!" and first == "[")
-            or bool(begun and any(one.startswith(begun) for one in _ADDRESSES))
+            or first == "@"
+            or _is_in_address(tail)
+            or bool(begun and any(one.startswith(begun) for one in _IN_ADDRESS))
             or (self._parts_words and first not in _CLOSING)
         )
+
+
+def _is_in_address(tail: str) -> bool:
+    run = _RUN.search(tail)
+    begun = run[0].lower() if run else ""
+    return len(begun) == _TAIL or any(one in begun for one in _IN_ADDRESS)
