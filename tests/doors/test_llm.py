@@ -106,6 +106,21 @@ async def test_a_passage_that_was_not_given_cannot_be_cited(pages: Path) -> None
     assert len(body["citations"]) == 1
 
 
+async def test_a_made_up_chunk_id_is_no_citation(pages: Path) -> None:
+    async with writing(pages, saying(lambda at: f"{PUMP} [{'a1' * 32}][{at(PUMP)}].")) as (http, _):
+        body = await told(http, V1)
+    (source,) = body["sources"]
+    assert body["response"] == f"{PUMP} [{source['id']}]."
+
+
+async def test_a_citation_that_is_written_as_a_link_is_one(pages: Path) -> None:
+    linked = saying(lambda at: f"{PUMP} [{at(PUMP)}](#{at(PUMP)}). {RAM} [{at(RAM)}](https://evil.example/rams).")
+    async with writing(pages, linked) as (http, _):
+        body = await told(http, ASK)
+    assert body["answer"] == f"{PUMP} [1]. {RAM} [2]."
+    assert len(body["citations"]) == 2
+
+
 async def test_a_citation_moves_to_the_passage_that_says_it(pages: Path) -> None:
     async with writing(pages, saying(lambda at: f"{RAM} [{at('gasket')}].")) as (http, _):
         body = await told(http, ASK)

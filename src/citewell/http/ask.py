@@ -53,10 +53,11 @@ def _failed(problem: ErrorResponse) -> StreamChunk:
 
 async def _events(body: AskRequest, request: Request, *, at_once: bool) -> AsyncGenerator[StreamChunk]:
     marks = Numbered()
+    engines = request.app.state.reading.engines
     pieces = flow.answer(
         body.question,
         project=await project_of(request),
-        engines=request.app.state.reading.engines,
+        engines=engines,
         top_k=body.top_k,
         at_once=at_once,
     )
@@ -74,8 +75,8 @@ async def _events(body: AskRequest, request: Request, *, at_once: bool) -> Async
                 )
             elif words := marks.render(piece):
                 yield StreamChunk(content=words)
-            elif piece == Reached("generating"):
-                yield StreamChunk(content="")  # all that can be refused was; whoever writes now may take a while
+            elif piece == Reached("generating") and engines.writer:
+                yield StreamChunk(content="")  # all that can be refused was; a model may take a while
 
 
 def _topic(passage: Passage) -> Topic:
