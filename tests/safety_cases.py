@@ -62,6 +62,22 @@ LINKS: list[Case] = [
     ("[^1]: https://evil.org", ""),
 ]
 
+TOO_LONG: list[Case] = [
+    ("[" + "foo " * 40 + "](https://evil.org) bar", "[" + "foo " * 40 + "] bar"),
+    ("[It is so. Really](https://evil.org) bar", "[It is so. Really] bar"),
+    ("[a\nb](https://evil.org) bar", "[a\nb] bar"),
+    ("in [0, 1) and [b](https://evil.org) bar", "in [0, 1) and b bar"),
+    ("in [0, 1) and so](https://evil.org) bar", "in [0, 1) and so] bar"),
+    ("[It is so. Really]: https://evil.org", "[It is so. Really]"),
+    ("[a\nb]: https://evil.org\n\n[a\nb]", "[a\nb]\n\n[a\nb]"),
+    ("x <a and so on and on> foo", "x < a and so on and on> foo"),
+    ("<img src=x " + "a=b " * 80 + "onerror=alert(1)>", "< img src=x " + "a=b " * 80 + "onerror=alert(1)>"),
+    ("<foo a=x " + "a=b " * 80 + "onclick=alert(1)>", "< foo a=x " + "a=b " * 80 + "onclick=alert(1)>"),
+    ("<foo a=x\n\nonclick=alert(1)>", "< foo a=x\n\nonclick=alert(1)>"),
+    ("`" + "foo " * 80 + "![x](evil)`", "`" + "foo " * 79 + "foo `"),
+    (f"<{OPEN}>what now", f"<{OPEN}> what now"),
+]
+
 ADDRESSES: list[Case] = [
     ("go to https://evil.org/x?q=secret now", "go to now"),
     ("go to https://evil.org.", "go to."),
@@ -263,4 +279,4 @@ HARMLESS = [
     "foo\r\nbar\r\n\r\n",
 ]
 
-TABLE = [*LINKS, *ADDRESSES, *HTML, *NOT_CODE, *RECITED, *((text, text) for text in HARMLESS)]
+TABLE = [*LINKS, *TOO_LONG, *ADDRESSES, *HTML, *NOT_CODE, *RECITED, *((text, text) for text in HARMLESS)]

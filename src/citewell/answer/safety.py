@@ -25,7 +25,7 @@ from citewell.answer.marks import Item
 from citewell.answer.recital import Recital
 from citewell.answer.said import CITED, Said
 from citewell.answer.sources import WAIT, Link, Wait, link, readings, runs_script
-from citewell.answer.tags import HELD, Tag, tag
+from citewell.answer.tags import HELD, HELD_TAG, Tag, tag
 
 _PATIENT = 256  # held characters from which on not every new one is worth another look
 
@@ -40,6 +40,7 @@ _BACKTICKS = re.compile(r"`+")
 _LINE_END = re.compile(r"[\r\n]")
 _LINES = re.compile(r"\]:[ \t]*(?:(?:\r\n?|\n)[ \t]*)?[^\r\n]*")
 _MAY_GO = re.compile(r"[<\[\]&\\]|//|www|mailto|script|data")
+_SENTENCE = re.compile(r"\]:[ \t]+[^\s<>&\\\[\]`!]+[ \t]+\w+[ \t]+\w+[ \t]")
 _DEFINITION = re.compile(
     r"\]:[ \t]*(?:\r\n?|\n)?[ \t]*(<[^<>\r\n]*>|[^\s<]\S*)(?:[ \t]+[\"'(][^\r\n]*)?[ \t]*(?=[\r\n]|\Z)"
 )
@@ -226,13 +227,13 @@ class Safe:
         """Code is what the same run of backticks closes on its line; what a later line closes nobody can tell yet."""
         run = _BACKTICKS.match(self._held, at)
         end = run.end() if run else at + 1
-        if end == len(self._held) and not final and end - at <= HELD:
+        if end == len(self._held) and not final and end - at <= HELD_TAG:
             return WAIT
         if self._loose:
             return self._say(at, end)
-        line_end = _LINE_END.search(self._held, end, at + HELD)
-        stop = line_end.start() if line_end else min(len(self._held), at + HELD)
-        ends = bool(line_end) or final or stop == at + HELD
+        line_end = _LINE_END.search(self._held, end, at + HELD_TAG)
+        stop = line_end.start() if line_end else min(len(self._held), at + HELD_TAG)
+        ends = bool(line_end) or final or stop == at + HELD_TAG
         if self._said.marks.at_line_start and end - at >= 3 and "`" not in self._held[end:stop]:
             if not ends:
                 return WAIT
@@ -265,6 +266,7 @@ class Safe:
                 self._said.put("< ")
             case "address" if self._may_lead_to(text[1:-1]):
                 self._said.put(text)
+                self._said.gone()  # some linkers would go on over its ">"
             case "tag" if found.does_nothing and not begins_line and self._sources(text) and self._matches(found, text):
                 self._said.put(text)
             case _:
@@ -323,6 +325,9 @@ class Safe:
 
     def _definition(self, at: int, final: bool) -> int | Wait:
         """`[x]: target` at the start of a line."""
+        if _SENTENCE.match(self._held, at, at + HELD):  # whatever goes of it, these words stay
+            self._forget_opener()
+            return self._say(at, at + 1)
         lines = _LINES.match(self._held, at, at + HELD)
         if not lines or (lines.end() == len(self._held) and not final):
             return WAIT

@@ -22,6 +22,9 @@ _PUNCTUATION = re.compile(r"[.,;:!?)'\"*_~]+")
 _WORD = re.compile(r"[A-Za-z]{1,10}\Z")
 _OPEN_QUOTE = re.compile(r"=\s*(?:(\")[^\"]*|(')[^']*)\Z")
 _TAIL = 64
+_TEXT = 120  # characters of the text of a link
+# What the text of a link hardly has: a line's end, a sentence's end, and a parenthesis that closes what "[" opened.
+_NO_TEXT = re.compile(r"[\r\n]|\w{2}[.!?…][)\"'”’*_]{0,3} |\[[^\[\]()]{0,60}\)")
 _NESTED = 32  # brackets that may be taken back at a time
 
 
@@ -36,6 +39,8 @@ class Opener:
     tail: str
     in_tag: bool
     after_blank: bool
+    is_given_up: bool = False
+    """Whether it is too late to take it back: what came since was shown."""
 
     @property
     def begins_line(self) -> bool:
@@ -54,7 +59,7 @@ class Said:
         self.tail = ""
         self.openers: list[Opener] = []
         self._parts: list[str] = []
-        self._count = 0
+        self._count = 0  # of all that was ever put: it does not shrink when something is taken back
         self._blank = ""  # the last blank: it goes if what follows goes
         self._angle = ""  # what was let through since a "<", as long as that may become a tag
         self._has_gone = self._parts_words = False
@@ -111,12 +116,12 @@ class Said:
 
     def take_back(self, opener: Opener) -> str | None:
         """What was put since the bracket, without it; None if it is too late for that."""
-        text = "".join(self._parts[opener.place :])[opener.length :] + self._blank
+        text = "".join(self._parts[max(0, opener.place) :])[opener.length :] + self._blank
         begins_html = opener.begins_line and text.startswith("<")
-        if opener.in_tag or begins_html or self._count - opener.count > HELD:
+        if opener.in_tag or begins_html or self._gives_up(opener):
             return None
         del self._parts[opener.place :]
-        self.marks, self.tail, self._count = opener.marks, opener.tail, opener.count
+        self.marks, self.tail = opener.marks, opener.tail
         self._blank = self._angle = ""
         if opener.after_blank:
             self._blank = self._parts.pop()
@@ -127,8 +132,8 @@ class Said:
             self.openers.pop(0)
         if final and not self._has_gone:
             self._parts.append(self._blank)
-        end = self.openers[0].place if self.openers else len(self._parts)
-        end -= bool(self.openers and self.openers[0].after_blank)
+        first = next((one for one in self.openers if not self._gives_up(one)), None)
+        end = first.place - first.after_blank if first else len(self._parts)
         text = "".join(self._parts[:end])
         del self._parts[:end]
         for opener in self.openers:
@@ -139,8 +144,17 @@ class Said:
             told += [part] if part else []
         return told
 
+    def _gives_up(self, opener: Opener) -> bool:
+        opener.is_given_up = opener.is_given_up or self._count - opener.count > _TEXT
+        return opener.is_given_up
+
     def _add(self, text: str) -> None:
         self._count += len(text)
+        if self.openers and not self.openers[-1].is_given_up:
+            since = (self.tail + text)[-(self._count - self.openers[-1].count) :]
+            if _NO_TEXT.search(since):
+                for opener in self.openers:
+                    opener.is_given_up = True
         self.tail = (self.tail + text)[-_TAIL:]
         opened = text.rfind("<")
         if opened >= 0:

@@ -6,7 +6,9 @@ from typing import Literal, NamedTuple
 from citewell.answer.sources import WAIT, Wait
 
 HELD = 2000
-"""Characters after which a construct that has not ended is given up."""
+"""Characters after which an address or target that has not ended is given up."""
+HELD_TAG = 300
+"""Characters after which a tag, a comment, a script or code in a line that has not ended is given up."""
 
 
 def _names(listed: str) -> frozenset[str]:
@@ -43,6 +45,7 @@ _ATTRIBUTES = r"(?:\s+[A-Za-z_:][\w.:-]*(?:\s*=\s*(?:[^\s\"'=<>`]+|'[^']*'|\"[^\
 _TAG = re.compile(rf"</?[A-Za-z][A-Za-z0-9-]*{_ATTRIBUTES}\s*/?>")
 _TAG_BEGUN = re.compile(rf"<(?:[!?]|/?(?:[A-Za-z][A-Za-z0-9-]*{_ATTRIBUTES}(?:\s*/?|\s*=\s*(?:'[^']*|\"[^\"]*)?))?)?")
 _GENERIC = re.compile(r"<[A-Z][a-z]\w*[>,]")
+_WORDS = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s+[\w'’,;.:()-]+){4}\s")  # "<a" means less, four words on
 _COMPARED = re.compile(r"<[a-z]\s[^=\"']*\Z")
 _HANDLER = re.compile(r"[\s/\"']on\w+\s*=|script:|data:", re.IGNORECASE)
 _BLANK_LINE = re.compile(r"(?:\r\n?|\n)[ \t]*[\r\n]")
@@ -90,12 +93,16 @@ def tag(text: str, at: int, *, before: str, begins_line: bool, final: bool) -> T
         return None
     if name[1].lower() in _ELEMENTS and (name.end() == len(text) or text[name.end()] in " \t\r\n\f/>"):
         return _element(text, at, name[1].lower(), after_word=after_word, final=final)
-    found = _TAG.match(text, at, at + HELD)
-    if found:
+    stop = _stop(text, at)
+    if found := _TAG.match(text, at, stop):
         if "=" in found[0]:
             return Tag(found.end(), "tag")
         return Tag(at + 1, "open") if begins_line else None
-    return WAIT if not final and may_be_tag(text[at : at + HELD + 1]) else None
+    if not may_be_tag(text[at:stop]):
+        return None
+    if stop == len(text) < at + HELD_TAG:
+        return None if final else WAIT
+    return Tag(at + 1, "open")
 
 
 def _declaration(text: str, at: int, final: bool) -> Tag | Wait | None:
@@ -107,25 +114,33 @@ def _declaration(text: str, at: int, final: bool) -> Tag | Wait | None:
         if not re.match(r"<![A-Za-z]", head):
             return None
     closer = _CLOSERS[opening] if opening else ">"
-    close = text.find(closer, at + 2, at + HELD)
+    close = text.find(closer, at + 2, at + HELD_TAG)
     if close >= 0:
         return Tag(close + len(closer), "tag")
-    return Tag(at + 1, "open") if final or len(text) - at >= HELD else WAIT
+    return Tag(at + 1, "open") if final or len(text) - at >= HELD_TAG else WAIT
+
+
+def _stop(text: str, at: int) -> int:
+    """Where a tag that has not ended is given up: at a blank line, after four words or many characters."""
+    stop = min(len(text), at + HELD_TAG)
+    if blank_line := _BLANK_LINE.search(text, at, stop):
+        stop = blank_line.start()
+    words = _WORDS.match(text, at, stop)
+    return words.end() if words else stop
 
 
 def _element(text: str, at: int, name: str, *, after_word: bool, final: bool) -> Tag | Wait:
     """A tag of HTML reaches to the first `>`, whatever stands between: so browsers read it at their most lenient."""
-    blank_line = _BLANK_LINE.search(text, at, at + HELD)
-    stop = blank_line.start() if blank_line else at + HELD
+    stop = _stop(text, at)
     close = text.find(">", at, stop)
     if close < 0:
-        return Tag(at + 1, "open") if final or blank_line or len(text) - at >= HELD else WAIT
+        return WAIT if not final and stop == len(text) < at + HELD_TAG else Tag(at + 1, "open")
     if _COMPARED.match(text, at, close) and after_word:
         return Tag(at + 1, "open")  # "a<b and c>d" says something
     end = close + 1
     if name in ("script", "style") and text[at + 1] != "/":
-        inner = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, end, end + HELD)
-        if not inner and not final and len(text) - end < HELD:
+        inner = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, end, end + HELD_TAG)
+        if not inner and not final and len(text) - end < HELD_TAG:
             return WAIT
         end = inner.end() if inner else end
     does_nothing = name not in _ACTIVE and not _HANDLER.search(text, at, end)
