@@ -14,7 +14,7 @@ from citewell.evaluate.bootstrap import interval
 from citewell.evaluate.calibration import bins, calibration_error
 from citewell.evaluate.relevance import place
 from tests.conftest import Citewell, made_once, take_in
-from tests.readers.test_pdf import body, make_pdf
+from tests.readers.pages import body, make_pdf
 
 PAGES = {
     "01-pumps.md": "# Pumps\n\nA pump moves water uphill.\n\n"

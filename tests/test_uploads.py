@@ -19,7 +19,7 @@ from citewell.cli import main
 from citewell.ingest.uploads import drain
 from citewell.models import DEFAULT_PROJECT, Document, Project, Upload, document_id
 from tests.conftest import PROJECT, ask, chunk_ids, settings_for, take_in
-from tests.readers.test_pdf import body, make_pdf
+from tests.readers.pages import body, make_pdf
 from tests.readers.word import package, paragraph, run
 
 
