@@ -37,6 +37,7 @@ async def ask(question: str, project: str, top_k: int, where: Where, server: Ser
         engines, named = reading.engines, Project.named(project)
         pieces = flow.answer(question, project=named, engines=engines, top_k=top_k, where=where, at_once=as_json)
         text, answer = await flow.whole(pieces, shown.render)
+        shown.end()
     if as_json:
         click.echo(json.dumps(answer_json(text, answer, shown.cited), ensure_ascii=False))
     else:

@@ -75,6 +75,7 @@ async def _answer(
     shown = Shown()
     pieces = flow.answer(question, project=project, engines=engines, top_k=top_k, history=list(history), where=where)
     text, answer = await flow.whole(pieces, shown.render)
+    shown.end()
     if answer.question.casefold() != question.casefold():
         click.echo(f"\n\nUnderstood as: {answer.question}", nl=False)
     click.echo(f"{shown.sources(answer)}\n")

@@ -37,12 +37,15 @@ class Shown:
             self._terminal.write(words)
         return words
 
+    def end(self) -> None:
+        """All was said."""
+        if self._terminal:
+            self._terminal.end()
+
     def sources(self, answer: Answer) -> str:
         """What stands under the answer: what is wrong with it, its sources, or else the topics it named."""
         from citewell.http.sources import sentences
 
-        if self._terminal:
-            self._terminal.end()
         under = [part for part in (answer.notice, doubts(sentences(answer) or ())) if part]
         if self.cited:
             rows = [f"  [{number}] {place(one, answer.line(one))}" for number, one in enumerate(self.cited, start=1)]

@@ -296,6 +296,8 @@ class _Body:
 
     async def rest(self) -> None:
         """Read on what may be sent, for a moment: a connection closed on unread bytes may take the refusal with it."""
+        if self._had > self._most:
+            return
         with suppress(TimeoutError, HTTPException):
             async with asyncio.timeout(_MOMENT_SECONDS):
                 while not self._whole.is_set() and (await self.receive())["type"] == "http.request":
