@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from citewell.answer.choose import Quote
-from citewell.answer.compose import Composer
 from citewell.answer.confidence import BANDS
 from citewell.answer.decline import decline, nearest
 from citewell.answer.retrieve import Retrieved
@@ -135,6 +134,8 @@ async def tell(
 async def _written(
     case: Case, writer: Writer, desk: Desk, said: Sequence[Exchange], *, at_once: bool
 ) -> AsyncGenerator[Piece | Answer, None]:
+    from citewell.answer.compose import Composer
+
     selected = case.selection is not None
     desk.room = writer.context_tokens
     work = assignment(case.asked.question, case.found.passages, desk, said=said, selected=selected)
