@@ -92,13 +92,15 @@ def test_the_terminal_shows_what_the_model_wrote_and_what_nothing_bears_out(
     citewell: Citewell, book_home: Path
 ) -> None:
     said = "Gyroscopes drift because a bias is integrated [1]. Napoleon built 47 lighthouses on Mars in 1811 [1]."
-    with LLM(Says(said), Fails(500)) as llm:
+    with LLM(Says(said), Says(said), Fails(500)) as llm:
         model = {"CITEWELL_LLM_BASE_URL": llm.url, "CITEWELL_LLM_MODEL": MODEL, "CITEWELL_LLM_API_KEY": KEY}
         asked = ("ask", "Why do gyroscopes drift?")
         shown = citewell(*asked, CITEWELL_HOME=str(book_home), **model)
+        as_json = citewell(*asked, "--json", CITEWELL_HOME=str(book_home), **model)
         quoted = citewell(*asked, CITEWELL_HOME=str(book_home), **model)
     assert shown.stdout.startswith("Gyroscopes drift because a bias is integrated [1]. Napoleon")
     assert "Not borne out by the sources:\n  Napoleon built 47 lighthouses" in shown.stdout
+    assert '"verdict": "unsupported"' in as_json.stdout
     assert "The language model is unavailable" in quoted.stdout
     assert "[1]" in quoted.stdout
     assert KEY not in quoted.stdout + quoted.stderr

@@ -126,7 +126,9 @@ def test_clients_that_leave_at_random_leave_nothing_behind(server: Live, request
     leave_all(range(100, 100 + CLIENTS))
     after = settled(server)
     assert after.tasks <= before.tasks
-    assert after.files <= before.files + 30, "a pool may have grown a little, by far not by one for each client"
+    # A pool may have grown a little, by far not by one for each client: a connection to SQLite is a thread and its
+    # database, log and index.
+    assert after.files <= before.files + 10 + 3 * max(0, after.threads - before.threads)
     assert after.threads <= before.threads + 10
     for session in SESSIONS:  # none is locked
         answer = httpx2.post(f"{server.address}/chat", json={"query": QUESTION, "session_id": session}, timeout=30)

@@ -69,7 +69,6 @@ def signs(sentence: str, evidence: Evidence) -> dict[str, float]:
     whole: NDArray[np.bool_] = np.asarray(says.any(axis=1))
     descending = np.sort(by_one)[::-1]
     half = max(1, len(content) // 2)
-    low = [word.written.casefold() for word in spoken]
     found = {
         "said": share @ whole,
         "said_by_one": descending[0],
@@ -92,15 +91,6 @@ def signs(sentence: str, evidence: Evidence) -> dict[str, float]:
         "new_clause_here": _longest_gap(weights, here),
         "weakest_third": _weakest_third(whole),
         "weakest_third_here": _weakest_third(here),
-        "speaker": sum(
-            one in _KINDS["speaker"] and word.stem not in evidence.places for one, word in zip(low, spoken, strict=True)
-        ),
-        "absolutes": sum(
-            one in _KINDS["absolute"] and word.stem not in evidence.places
-            for one, word in zip(low, spoken, strict=True)
-        ),
-        "hedges": sum(one in _KINDS["hedge"] for one in low) / len(low),
-        "marks": sentence.count("?") + sentence.count("!"),
         "length": log1p(len(spoken)),
         "content": len(content),
         "rareness": weights.mean(),
@@ -111,8 +101,21 @@ def signs(sentence: str, evidence: Evidence) -> dict[str, float]:
         **_names(spoken, content, whole, here),
         **_numbers(sentence, evidence, best_two),
         **_turned(sentence, spoken, evidence, best_one, best_two),
+        **_manner(sentence, spoken, evidence),
     }
     return {name: float(found[name]) for name in SIGNS}
+
+
+def _manner(sentence: str, spoken: tuple[Word, ...], evidence: Evidence) -> dict[str, float]:
+    """How it speaks: in whose name, how surely, and how loudly."""
+    low = [word.written.casefold() for word in spoken]
+    new = [one for one, word in zip(low, spoken, strict=True) if word.stem not in evidence.places]
+    return {
+        "speaker": sum(one in _KINDS["speaker"] for one in new),
+        "absolutes": sum(one in _KINDS["absolute"] for one in new),
+        "hedges": sum(one in _KINDS["hedge"] for one in low) / len(low),
+        "marks": sentence.count("?") + sentence.count("!"),
+    }
 
 
 def _without_converted(sentence: str, evidence: Evidence) -> str:

@@ -1,9 +1,8 @@
 """What an answer says about its own sentences."""
 
-from typing import Literal
-
 from pydantic import BaseModel, Field
 
+from citewell.models import Verdict
 from citewell.wire.text import unsaid
 
 
@@ -11,7 +10,7 @@ class SupportedSentence(BaseModel):
     """A sentence of the answer, and how well what it cites bears it out."""
 
     sentence: str
-    verdict: Literal["supported", "weak", "unsupported", "uncited"]
+    verdict: Verdict
     score: float = Field(ge=0, le=1, description="How likely the cited words support it; 1 for a quotation.")
     chunk_ids: list[str] = Field(description="The chunks it cites.")
 
