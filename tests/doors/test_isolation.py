@@ -235,6 +235,40 @@ async def test_a_document_of_ours_is_not_reached_by_way_of_their_project(house: 
     assert await house.everything() == before
 
 
+async def test_a_conversation_lives_in_the_project_it_is_asked_in(house: House) -> None:
+    root, ours, theirs = headers(house.keys["root"]), {"project_id": str(OURS.id)}, {"project_id": str(THEIRS.id)}
+    said = (await house.http.post("/chat", params=ours, json={"query": QUESTION}, headers=root)).json()
+    again = {"query": QUESTION, "session_id": said["session_id"]}
+    streamed = await house.http.post("/chat/stream", params=ours, json=again, headers=root)
+    assert SECRET in said["answer"] == events(streamed.text)[-1]["response"]["answer"]
+    address = f"/history/{said['session_id']}"
+    for elsewhere in ({}, theirs):
+        assert problem(await house.http.post("/chat", params=elsewhere, json=again, headers=root))[0] == 404
+        assert (await house.http.delete(address, params=elsewhere, headers=root)).status_code == 204
+        assert (await house.http.get(address, params=elsewhere, headers=root)).json()["total_entries"] == 0
+    assert (await house.http.get(address, params=ours, headers=root)).json()["total_entries"] == 2
+    await house.http.delete(address, params=ours, headers=root)
+    assert (await house.http.get(address, params=ours, headers=root)).json()["total_entries"] == 0
+
+
+async def test_a_key_talks_in_its_own_project_and_in_no_other(house: House) -> None:
+    sent, session = headers(house.keys["their widget"]), house.ids["session_id"]
+    for method, path in DOORS:
+        if path in ("/chat", "/chat/stream", "/history/{session_id}"):
+            body = {"query": QUESTION} if method == "POST" else None
+            for project, status in ((THEIRS, 204 if method == "DELETE" else 200), (OURS, 404), (DEFAULT, 404)):
+                address = f"{path.format(session_id=session)}?project_id={project.id}"
+                response = await house.http.request(method, address, json=body, headers=sent)
+                assert response.status_code == status, (method, path, project.name)
+                assert SECRET not in response.text
+            odd = await house.http.request(method, f"{path.format(session_id=session)}?project_id=1", json=body)
+            assert odd.status_code == 401, "who has no key is told nothing else"
+            odd = await house.http.request(
+                method, f"{path.format(session_id=session)}?project_id=1", json=body, headers=sent
+            )
+            assert problem(odd) == (400, "VALIDATION_ERROR")
+
+
 async def test_a_list_of_projects_shows_those_the_key_opens(house: House) -> None:
     for key, names in (("theirs", ["theirs"]), ("ours", ["ours"]), ("root", ["default", "ours", "theirs"])):
         listed = (await house.visit(("GET", "/api/v1/projects"), key)).json()["projects"]

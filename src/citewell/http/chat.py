@@ -22,7 +22,7 @@ from citewell.answer.receipts import receipt, status
 from citewell.answer.understand import REMEMBERED
 from citewell.errors import BadRequest, CitewellError, WriterUnavailable
 from citewell.http.errors import DOCUMENTED
-from citewell.http.gate import ASK, Door, caller_of, project_of
+from citewell.http.gate import ASK, Door, InProject, caller_of, project_of
 from citewell.http.search import where
 from citewell.http.sources import sentences
 from citewell.http.sse import EventStream, events_of, stream_response
@@ -64,9 +64,10 @@ Once = Annotated[
 
 
 @router.post("/chat", openapi_extra=ASK)
-async def chat(body: ChatRequest, request: Request, once: Once = None) -> ChatResponse:
+async def chat(body: ChatRequest, request: Request, once: Once = None, project_id: InProject = None) -> ChatResponse:
     """Answer in a session: the last five exchanges are understood as context."""
-    async with aclosing(_events(await _begun(body, request, once), request, at_once=True)) as events:
+    begun = await _begun(body, request, once, await project_of(request, project_id))
+    async with aclosing(_events(begun, request, at_once=True)) as events:
         async for event in events:
             if event.response:
                 return event.response
@@ -76,10 +77,12 @@ async def chat(body: ChatRequest, request: Request, once: Once = None) -> ChatRe
 @router.post(
     "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(ChatEvent)
 )
-async def chat_stream(body: ChatRequest, request: Request, once: Once = None) -> EventStream:
+async def chat_stream(
+    body: ChatRequest, request: Request, once: Once = None, project_id: InProject = None
+) -> EventStream:
     """The same as server-sent events: stages, pieces of text, then the whole response."""
-    events = _events(await _begun(body, request, once), request, at_once=False)
-    return stream_response(request, events, failed=_failed)
+    begun = await _begun(body, request, once, await project_of(request, project_id))
+    return stream_response(request, _events(begun, request, at_once=False), failed=_failed)
 
 
 @router.get("/history/{session_id}", openapi_extra=ASK)
@@ -88,9 +91,10 @@ async def history(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    project_id: InProject = None,
 ) -> HistoryResponse:
     """What was said in a session, oldest first; each citation says whether it still holds."""
-    project = await project_of(request)
+    project = await project_of(request, project_id)
     sessions, library = request.app.state.keeping.sessions, request.app.state.reading.library
     owner = caller_of(request).owner(project)
     told, total = await sessions.history(session_id, owner, limit=limit, offset=offset)
@@ -110,9 +114,9 @@ async def history(
 
 
 @router.delete("/history/{session_id}", openapi_extra=ASK, status_code=204)
-async def forget(session_id: Uuid4, request: Request) -> Response:
+async def forget(session_id: Uuid4, request: Request, project_id: InProject = None) -> Response:
     """Forget a session and all that was said in it."""
-    project = await project_of(request)
+    project = await project_of(request, project_id)
     await request.app.state.keeping.sessions.forget(session_id, caller_of(request).owner(project))
     return Response(status_code=204)
 
@@ -167,10 +171,9 @@ class _Exchange:
         )
 
 
-async def _begun(body: ChatRequest, request: Request, once: str | None) -> _Exchange:
+async def _begun(body: ChatRequest, request: Request, once: str | None, project: Project) -> _Exchange:
     """All that can be refused is refused here, before the first byte."""
     where(body.filters)
-    project = await project_of(request)
     owner = caller_of(request).owner(project)
     sessions = request.app.state.keeping.sessions
     kept: Recorded | None = await sessions.earlier(once, owner) if once else None
