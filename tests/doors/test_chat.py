@@ -13,6 +13,8 @@ pytestmark = pytest.mark.anyio
 
 SEED = {"source_url", "title", "section", "chunk_position", "similarity_score", "snippet"}
 
+BESIDE = {"metadata", "confidence", "nearest", "support", "notice"}
+
 
 async def chat(http: httpx2.AsyncClient, query: str, **more: Any) -> dict[str, Any]:
     response = await http.post("/chat", json={"query": query, **more})
@@ -31,8 +33,9 @@ async def history(http: httpx2.AsyncClient, session: str, **parameters: Any) -> 
 async def test_every_field_of_the_response_is_there(http: httpx2.AsyncClient) -> None:
     response = await http.post("/chat", json={"query": COVERED})
     body = response.json()
-    assert set(body) == {"answer", "fallback_message", "sources", "metadata", "session_id"}
+    assert set(body) == {"answer", "fallback_message", "sources", "metadata", "session_id", "confidence"}
     assert body["answer"]
+    assert 0 < body["confidence"] <= 1
     assert body["fallback_message"] is None
     assert set(body["metadata"]) == {"query_time_ms", "retrieval_count", "mode", "low_confidence", "request_id"}
     assert body["metadata"]["mode"] == "full"
@@ -53,6 +56,18 @@ async def test_nothing_found_is_said_in_the_answer(http: httpx2.AsyncClient) -> 
     assert body["sources"] == []
     assert "not covered" in body["answer"]
     assert body["metadata"]["low_confidence"] is False
+    assert body["confidence"] == 0
+    assert body["nearest"]
+    for topic in body["nearest"]:
+        assert f"“{topic['title']}”" in body["answer"]
+        assert topic["url"].startswith("https://book.example.org/")
+    asked = (await http.post("/api/ask", json={"question": UNCOVERED})).json()
+    assert body["nearest"] == asked["nearest"], "one answer at every door"
+
+
+async def test_confidence_is_what_the_other_doors_say(http: httpx2.AsyncClient) -> None:
+    asked = (await http.post("/api/ask", json={"question": COVERED})).json()
+    assert (await chat(http, COVERED))["confidence"] == asked["confidence"]
 
 
 async def test_a_doubtful_answer_says_so(http: httpx2.AsyncClient) -> None:
@@ -111,6 +126,9 @@ async def test_history_is_oldest_first_with_what_the_reader_was_given(http: http
     assert told["entries"][0]["timestamp"] <= told["entries"][1]["timestamp"]
     given = [{**source, "status": "valid"} for source in first["sources"]]
     assert told["entries"][0]["sources"] == given
+    for entry, live in zip(told["entries"], (first, second), strict=True):
+        assert BESIDE & set(entry) == BESIDE & set(live)
+        assert {name: entry[name] for name in BESIDE & set(live)} == {name: live[name] for name in BESIDE & set(live)}
     assert all(entry["complete"] for entry in told["entries"])
 
 

@@ -69,6 +69,8 @@ async def test_a_session_remembers_what_the_model_said(pages: Path) -> None:
     assert (body["metadata"]["mode"], body["fallback_message"]) == ("full", None)
     assert [one["response"] for one in kept] == [body["answer"]]
     assert [one["verdict"] for one in body["support"]] == ["supported", "supported"]
+    assert kept[0]["support"] == body["support"]
+    assert (kept[0]["metadata"], kept[0]["confidence"]) == (body["metadata"], body["confidence"])
 
 
 async def test_a_button_in_a_book_gets_an_answer_and_its_sources(pages: Path) -> None:

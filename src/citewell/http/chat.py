@@ -14,7 +14,7 @@ from typing import Annotated
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from pydantic import TypeAdapter
+from pydantic import BaseModel
 
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
@@ -24,11 +24,12 @@ from citewell.errors import BadRequest, CitewellError, WriterUnavailable
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ASK, Door, InProject, caller_of, project_of
 from citewell.http.search import where
-from citewell.http.sources import sentences
+from citewell.http.sources import sentences, topics
 from citewell.http.sse import EventStream, events_of, stream_response
 from citewell.logs import request_id
 from citewell.models import Answer, Exchange, Mode, Owner, Passage, Project, Reached, Recorded, Trace
 from citewell.ports import Sessions
+from citewell.wire.ask import Topic
 from citewell.wire.chat import (
     ChatEvent,
     ChatRequest,
@@ -49,8 +50,6 @@ router = APIRouter(tags=["chat"], route_class=Door, responses=DOCUMENTED)
 
 _SNIPPET = 200
 _UNWRITTEN = "AI summarization unavailable"
-_SENTENCES = TypeAdapter(list[SupportedSentence] | None)
-_NOTICE = TypeAdapter(str | None)
 
 Once = Annotated[
     str | None,
@@ -100,17 +99,7 @@ async def history(
     told, total = await sessions.history(session_id, owner, limit=limit, offset=offset)
     ids = {str(source["chunk_id"]) for one in told for source in one.sources if source.get("chunk_id")}
     traces: dict[str, Trace] = await library.trace(project.id, sorted(ids)) if ids else {}
-    entries = [
-        HistoryEntry(
-            timestamp=one.timestamp,
-            query=one.query,
-            response=one.response,
-            sources=[_as_kept(source, traces) for source in one.sources],
-            complete=one.complete,
-        )
-        for one in told
-    ]
-    return HistoryResponse(session_id=session_id, entries=entries, total_entries=total)
+    return HistoryResponse(session_id=session_id, entries=[_entry(one, traces) for one in told], total_entries=total)
 
 
 @router.delete("/history/{session_id}", openapi_extra=ASK, status_code=204)
@@ -160,13 +149,14 @@ class _Exchange:
     def recorded(self, response: ChatResponse | None) -> Recorded:
         """As it is kept; without a response, what was said so far."""
         metadata = response.metadata if response else self.metadata("selected_text" if self.selection else "full")
+        beside = response.model_dump(mode="json", include=set(_Beside.model_fields)) if response else {}
         return Recorded(
             session_id=self.session,
             timestamp=datetime.now(UTC),
             query=self.body.query,
             response="".join(self.said) if response is None else response.answer or response.fallback_message or "",
             sources=tuple(one.model_dump(mode="json") for one in response.sources) if response else (),
-            metadata=metadata.model_dump(mode="json") | (_beside(response) if response else {"incomplete": True}),
+            metadata=metadata.model_dump(mode="json") | (beside or {"incomplete": True}),
             complete=response is not None,
         )
 
@@ -249,6 +239,8 @@ def _response(one: _Exchange, answer: Answer, cited: list[Passage]) -> ChatRespo
         sources=sources,
         metadata=one.metadata(answer.mode, found=found, low_confidence=answer.low_confidence),
         session_id=one.session,
+        confidence=round(answer.confidence, 4),
+        nearest=topics(answer),
         support=sentences(answer),
         notice=answer.notice or None,
     )
@@ -276,21 +268,44 @@ def _as_told(kept: Recorded) -> ChatResponse:
     """The response that a kept exchange was told as."""
     metadata = ResponseMetadata.model_validate(kept.metadata)
     unanswered = metadata.mode == "retrieval_only"
+    beside = _Beside.model_validate(kept.metadata)
     return ChatResponse(
         answer=None if unanswered else kept.response,
         fallback_message=kept.response if unanswered else None,
         sources=[_as_kept(source) for source in kept.sources],
         metadata=metadata,
         session_id=kept.session_id,
-        support=_SENTENCES.validate_python(kept.metadata.get("support")),
-        notice=_NOTICE.validate_python(kept.metadata.get("notice")),
+        confidence=beside.confidence,
+        nearest=beside.nearest,
+        support=beside.support,
+        notice=beside.notice,
     )
 
 
-def _beside(response: ChatResponse) -> dict[str, object]:
-    """What is kept of an answer beside its metadata."""
-    told = response.model_dump(mode="json", include={"support", "notice"})
-    return {name: value for name, value in told.items() if value is not None}
+def _entry(kept: Recorded, traces: dict[str, Trace]) -> HistoryEntry:
+    """A kept exchange as a history shows it."""
+    beside = _Beside.model_validate(kept.metadata)
+    return HistoryEntry(
+        timestamp=kept.timestamp,
+        query=kept.query,
+        response=kept.response,
+        sources=[_as_kept(source, traces) for source in kept.sources],
+        complete=kept.complete,
+        metadata=ResponseMetadata.model_validate(kept.metadata) if kept.metadata else None,
+        confidence=beside.confidence,
+        nearest=beside.nearest,
+        support=beside.support,
+        notice=beside.notice,
+    )
+
+
+class _Beside(BaseModel):
+    """What is kept of an answer beside its metadata, and in one object with it."""
+
+    confidence: float | None = None
+    nearest: list[Topic] | None = None
+    support: list[SupportedSentence] | None = None
+    notice: str | None = None
 
 
 def _as_kept(

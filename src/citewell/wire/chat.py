@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from citewell.wire.ask import Topic
 from citewell.wire.errors import ErrorResponse
 from citewell.wire.receipt import Receipt
 from citewell.wire.support import NOTICE, SUPPORT, SupportedSentence
@@ -65,6 +66,14 @@ class ResponseMetadata(BaseModel):
     request_id: UUID
 
 
+CONFIDENCE: float | None = Field(
+    None, exclude_if=unsaid, ge=0, le=1, description="How likely this answers the question; 0 where nothing does."
+)
+NEAREST: list[Topic] | None = Field(
+    None, exclude_if=unsaid, description="Where nothing was answered: topics that come nearest to the question."
+)
+
+
 class ChatResponse(BaseModel):
     """`answer` is null exactly when `fallback_message` is not: then the sources are all there is."""
 
@@ -73,6 +82,8 @@ class ChatResponse(BaseModel):
     sources: list[SourceCitation | SelectedTextCitation]
     metadata: ResponseMetadata
     session_id: UUID
+    confidence: float | None = CONFIDENCE
+    nearest: list[Topic] | None = NEAREST
     support: list[SupportedSentence] | None = SUPPORT
     notice: str | None = NOTICE
 
@@ -88,11 +99,18 @@ class ChatEvent(BaseModel):
 
 
 class HistoryEntry(BaseModel):
+    """An exchange with all that its reader was given."""
+
     timestamp: datetime
     query: str
     response: str
     sources: list[SourceCitation | SelectedTextCitation]
     complete: bool = Field(True, description="False where the reader left before the answer was told.")
+    metadata: ResponseMetadata | None = Field(None, exclude_if=unsaid)
+    confidence: float | None = CONFIDENCE
+    nearest: list[Topic] | None = NEAREST
+    support: list[SupportedSentence] | None = SUPPORT
+    notice: str | None = NOTICE
 
 
 class HistoryResponse(BaseModel):
