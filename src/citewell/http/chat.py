@@ -200,7 +200,7 @@ async def _events(one: _Exchange, request: Request, *, at_once: bool) -> AsyncGe
                 if isinstance(piece, Reached):
                     yield ChatEvent(stage=piece.stage)
                 elif isinstance(piece, Answer):
-                    kept = await one.keep(sessions, _response(one, piece, marks.passages))
+                    kept = await one.keep(sessions, _response(one, piece, marks))
                     yield ChatEvent(done=True, response=_as_told(kept))
                 elif words := marks.render(piece):
                     one.said.append(words)
@@ -217,7 +217,7 @@ def _failed(problem: ErrorResponse) -> ChatEvent:
     return ChatEvent(done=True, error=problem)
 
 
-def _response(one: _Exchange, answer: Answer, cited: list[Passage]) -> ChatResponse:
+def _response(one: _Exchange, answer: Answer, marks: Numbered) -> ChatResponse:
     sources: list[SourceCitation | SelectedTextCitation]
     unwritten = answer.mode == "retrieval_only"
     if one.selection:
@@ -230,8 +230,11 @@ def _response(one: _Exchange, answer: Answer, cited: list[Passage]) -> ChatRespo
         snippet = one.selection.strip()[:_SNIPPET]
         length = len(one.selection)
         sources = [SelectedTextCitation(selection_length=length, snippet=snippet, relevance_note=note)]
+    elif unwritten:
+        sources = [_source(passage, answer) for passage in answer.found]
     else:
-        sources = [_source(passage, answer) for passage in (answer.found if unwritten else cited)]
+        quotes = marks.quotes(answer)
+        sources = [_source(passage, answer, rests) for passage, rests in zip(marks.passages, quotes, strict=True)]
     found = 0 if one.selection else len(answer.found)
     return ChatResponse(
         answer=None if unwritten else "".join(one.said),
@@ -246,7 +249,7 @@ def _response(one: _Exchange, answer: Answer, cited: list[Passage]) -> ChatRespo
     )
 
 
-def _source(passage: Passage, answer: Answer) -> SourceCitation:
+def _source(passage: Passage, answer: Answer, quotes: list[str | None] | None = None) -> SourceCitation:
     chunk, place = passage.chunk, receipt(answer, passage)
     return SourceCitation(
         source_url=place.source_url or f"/{chunk.source}",
@@ -257,6 +260,7 @@ def _source(passage: Passage, answer: Answer) -> SourceCitation:
         snippet=chunk.text[:_SNIPPET],
         chunk_id=chunk.id,
         document_id=chunk.document_id,
+        quotes=quotes,
         start=place.start,
         end=place.end,
         line=place.line,

@@ -46,6 +46,12 @@ class SourceCitation(Receipt):
     snippet: str = Field(max_length=200)
     chunk_id: str | None = None
     document_id: UUID | None = None
+    quotes: list[str | None] | None = Field(
+        None,
+        exclude_if=unsaid,
+        description="For each `[n]` in the answer that is of this source, in order: the words of the chunk that it "
+        "rests on, verbatim, or null where nobody knows. `[n]` in code, in a link or after a backslash is none.",
+    )
     status: CitationStatus | None = Field(
         None, exclude_if=unsaid, description="In a history: whether the citation still holds. An answer is fresh."
     )
