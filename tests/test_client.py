@@ -121,6 +121,12 @@ async def test_a_project_is_made_filled_asked_searched_and_deleted(client: Clien
     assert [one.name for one in await client.projects()] == ["default", "handbook"]
     verdicts = (await client.verify(["0" * 64], answer=answer.response, project=project.id)).citations
     assert {one.id: one.status for one in verdicts} == {chunk.id: "valid", "0" * 64: "unknown"}
+    shown = await client.citation(chunk.id, project=project.id)
+    assert (shown.status, shown.chunkText, shown.title) == ("valid", chunk.chunkText, "Turbines")
+    with pytest.raises(RequestFailed, match="no such citation"):
+        await client.citation(chunk.id)
+    with pytest.raises(BadRequest, match="chunk's id"):
+        await client.citation("../projects")
     assert await client.delete_document(sent.documentId, project=project.id)
     assert (await client.verify([chunk.id], project=project.id)).citations[0].status == "deleted"
     assert await client.delete_project(project.id)

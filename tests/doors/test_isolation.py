@@ -51,6 +51,7 @@ class Visit:
     outsider: int
     json: dict[str, Any] | None = None
     file: tuple[str, bytes] | None = None
+    params: dict[str, str] | None = None
 
 
 DOORS = {
@@ -64,6 +65,7 @@ DOORS = {
     ("POST", "/api/v1/chat"): Visit("ask", 404, {"projectId": str(OURS.id), "message": QUESTION}),
     ("POST", "/api/v1/chat/stream"): Visit("ask", 404, {"projectId": str(OURS.id), "message": QUESTION}),
     ("POST", "/api/v1/citations/verify"): Visit("ask", 404, {"projectId": str(OURS.id), "ids": ["{chunk}"]}),
+    ("GET", "/api/v1/citations/{chunk_id}"): Visit("ask", 404, params={"project_id": str(OURS.id)}),
     ("POST", "/api/v1/search"): Visit("admin", 404, {"projectId": str(OURS.id), "query": QUESTION}),
     ("GET", "/metrics"): Visit("admin", 401),
     ("POST", "/api/v1/projects"): Visit("admin", 401, {"name": "ours"}),
@@ -99,7 +101,9 @@ class House:
         ids = self.ids | other
         body = {name: _filled(value, ids) for name, value in visit.json.items()} if visit.json else None
         files = {"file": visit.file} if visit.file else None
-        return await self.http.request(method, path.format(**ids), json=body, files=files, headers=sent)
+        return await self.http.request(
+            method, path.format(**ids), params=visit.params, json=body, files=files, headers=sent
+        )
 
     async def everything(self) -> dict[str, object]:
         """All that there is to change, as the one who may see all sees it."""
@@ -182,6 +186,7 @@ async def opened(settings: Settings) -> AsyncIterator[House]:
             "document_id": document["documentId"],
             "index": "0",
             "chunk": chunk["id"],
+            "chunk_id": chunk["id"],
         }
         yield house
 
@@ -232,6 +237,9 @@ async def test_a_document_of_ours_is_not_reached_by_way_of_their_project(house: 
         headers=headers(house.keys["theirs"]),
     )
     assert verify.json() == {"citations": [{"id": house.ids["chunk"], "status": "unknown", "now": None}]}
+    for key in ("theirs", "their widget", "root"):
+        address = f"/api/v1/citations/{house.ids['chunk']}?project_id={THEIRS.id}"
+        assert problem(await house.http.get(address, headers=headers(house.keys[key]))) == (404, "NOT_FOUND")
     assert await house.everything() == before
 
 

@@ -25,7 +25,7 @@ from citewell.models import Project as Named
 from citewell.wire import v1_chat as v1
 from citewell.wire.ask import AskRequest, AskResponse, StreamChunk
 from citewell.wire.chat import ChatEvent, ChatRequest, ChatResponse, HistoryResponse, MetadataFilter
-from citewell.wire.citations import VerifyRequest, VerifyResponse
+from citewell.wire.citations import CitationDetail, VerifyRequest, VerifyResponse
 from citewell.wire.documents import Chunk, Document, DocumentDetail, DocumentList
 from citewell.wire.errors import ErrorResponse
 from citewell.wire.health import Health, Ready
@@ -152,6 +152,12 @@ class Client:
         """Of each chunk id, given or cited in an answer: valid, moved, changed, deleted or unknown."""
         body = _valid(VerifyRequest, projectId=project, ids=list(ids), answer=answer)
         return await self._transport.call(Call("POST", "/api/v1/citations/verify", body), VerifyResponse)
+
+    async def citation(self, chunk: str, *, project: UUID = _DEFAULT) -> CitationDetail:
+        """What stands behind a citation: the chunk, where it stands, and what stands around it."""
+        if not (chunk.isascii() and chunk.isalnum()):
+            raise BadRequest("chunk: should be a chunk's id, as `chunk_id` of a citation has it")
+        return await self._transport.call(Call("GET", f"/api/v1/citations/{chunk}", query=_in(project)), CitationDetail)
 
     async def projects(self) -> list[Project]:
         """Every project that the key opens, by name."""
