@@ -123,6 +123,7 @@ async def _ask_the_book(asking: Asking) -> None:
     await asking.door("search", Sent(body={"query": "gyroscope drift", "top_k": 1}))
     cited = answer["sources"][0]["id"]
     await asking.door("verify", Sent(body={"ids": [cited, "0" * 64]}))
+    await asking.door("get_citation", Sent(path={"chunk_id": cited}))
 
 
 async def _keep_a_handbook(asking: Asking) -> None:

@@ -109,10 +109,24 @@ async def test_a_project_is_made_filled_asked_searched_and_deleted(client: Clien
     assert "".join(event.delta or "" for event in events) == answer.response
     more = await client.project_chat("Tell me more", project=project.id, history=answer.messages)
     assert len(more.messages) == 4
+    talked = await client.chat("What does a turbine turn?", project=project.id)
+    assert [one.chunk_id for one in talked.sources if isinstance(one, SourceCitation)] == [chunk.id]
+    events_too = [event async for event in client.chat_stream("Why?", session_id=talked.session_id, project=project.id)]
+    assert events_too[-1].done
+    assert (await client.history(talked.session_id, project=project.id)).total_entries == 2
+    assert (await client.history(talked.session_id)).total_entries == 0
+    await client.forget(talked.session_id, project=project.id)
+    assert (await client.history(talked.session_id, project=project.id)).total_entries == 0
     assert [one.id for one in (await client.search("turbine", project=project.id)).results] == [chunk.id]
     assert [one.name for one in await client.projects()] == ["default", "handbook"]
     verdicts = (await client.verify(["0" * 64], answer=answer.response, project=project.id)).citations
     assert {one.id: one.status for one in verdicts} == {chunk.id: "valid", "0" * 64: "unknown"}
+    shown = await client.citation(chunk.id, project=project.id)
+    assert (shown.status, shown.chunkText, shown.title) == ("valid", chunk.chunkText, "Turbines")
+    with pytest.raises(RequestFailed, match="no such citation"):
+        await client.citation(chunk.id)
+    with pytest.raises(BadRequest, match="chunk's id"):
+        await client.citation("../projects")
     assert await client.delete_document(sent.documentId, project=project.id)
     assert (await client.verify([chunk.id], project=project.id)).citations[0].status == "deleted"
     assert await client.delete_project(project.id)

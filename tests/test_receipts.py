@@ -10,7 +10,16 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from citewell.answer.citations import Marked
-from citewell.answer.receipts import Receipt, Status, cited_ids, fragment_url, receipt, status
+from citewell.answer.receipts import (
+    Receipt,
+    Status,
+    cited_ids,
+    fragment_url,
+    readable_after,
+    readable_before,
+    receipt,
+    status,
+)
 from citewell.models import Answer, Cite, Passage, Piece, Segment, Trace
 from tests.conftest import chunk_of
 
@@ -133,3 +142,26 @@ def test_marks_name_the_chunk_and_are_read_back() -> None:
     pieces: list[Piece] = ["A", Cite(second), "\n\n", Cite(first), " B", Cite(second)]
     assert "".join(map(marks.render, pieces)) == "A [2]\n\n[1] B [2]"
     assert marks.passages == [second, first]
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [
+        ("short", "short", "short"),
+        ("the pump.\nFill the casing.\nWait.", "Fill the casing.\nWait.", "the pump.\nFill the"),
+        ("one two three four five six", "three four five six", "one two three four"),
+        ("水" * 40, "水" * 24, "水" * 24),
+    ],
+)
+def test_what_is_shown_around_begins_and_ends_where_one_can_read(text: str, before: str, after: str) -> None:
+    most = 24 if "水" in text or "pump" in text else 20
+    assert (readable_before(text, most), readable_after(text, most)) == (before, after)
+
+
+@given(st.text("ab \n水", max_size=200), st.integers(1, 60))
+def test_what_is_shown_around_adjoins_and_is_never_too_long(text: str, most: int) -> None:
+    before, after = readable_before(text, most), readable_after(text, most)
+    assert text.endswith(before)
+    assert text.startswith(after)
+    assert max(len(before), len(after)) <= most
+    assert min(len(before), len(after)) >= min(len(text), most // 2) - 1, "not much is given away"

@@ -20,6 +20,7 @@ from citewell.models import (
     Project,
     Recorded,
     Spent,
+    Surroundings,
     Trace,
     Upload,
     Vector,
@@ -232,6 +233,10 @@ class Library(Protocol):
 
     async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:
         """What became of each chunk; a chunk of another project is as unknown as one that never was."""
+        ...
+
+    async def around(self, chunk: str, *, characters: int) -> Surroundings | None:
+        """So many characters of the document's text on either side of a chunk, by its id; fewer at the ends."""
         ...
 
 

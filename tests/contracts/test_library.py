@@ -73,6 +73,19 @@ async def test_what_is_staged_is_seen_when_it_is_entered_and_not_before(library:
     assert await library.known(THEIRS) == {}
 
 
+async def test_what_stands_around_a_chunk_is_the_document_s_own_text(library: SqlLibrary) -> None:
+    document, chunks = page("pumps.md", PUMPS)
+    await keep(library, (document, chunks), page("oil.md", "# Oil\n\nOil.\n"))
+    for one in chunks:
+        for characters in (1, 10, 1000):
+            around = await library.around(one.id, characters=characters)
+            assert around is not None
+            assert around.before == document.text[max(0, one.start - characters) : one.start]
+            assert around.after == document.text[one.end : one.end + characters]
+            assert around.chunks == len(chunks)
+    assert await library.around("0" * 64, characters=10) is None
+
+
 async def test_what_is_discarded_is_never_seen(library: SqlLibrary) -> None:
     await library.stage(OURS, [page("pumps.md", PUMPS)])
     await library.discard()

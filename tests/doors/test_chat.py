@@ -1,17 +1,23 @@
 """`/chat`, `/chat/stream` and `/history` keep their contract."""
 
+import asyncio
 import json
+import re
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import httpx2
 import pytest
 
-from tests.doors.conftest import COVERED, UNCOVERED, events, problem
+from tests.conftest import settings_for
+from tests.doors.conftest import COVERED, UNCOVERED, events, problem, running, take_in
 
 pytestmark = pytest.mark.anyio
 
 SEED = {"source_url", "title", "section", "chunk_position", "similarity_score", "snippet"}
+
+BESIDE = {"metadata", "confidence", "nearest", "support", "notice"}
 
 
 async def chat(http: httpx2.AsyncClient, query: str, **more: Any) -> dict[str, Any]:
@@ -31,8 +37,9 @@ async def history(http: httpx2.AsyncClient, session: str, **parameters: Any) -> 
 async def test_every_field_of_the_response_is_there(http: httpx2.AsyncClient) -> None:
     response = await http.post("/chat", json={"query": COVERED})
     body = response.json()
-    assert set(body) == {"answer", "fallback_message", "sources", "metadata", "session_id"}
+    assert set(body) == {"answer", "fallback_message", "sources", "metadata", "session_id", "confidence"}
     assert body["answer"]
+    assert 0 < body["confidence"] <= 1
     assert body["fallback_message"] is None
     assert set(body["metadata"]) == {"query_time_ms", "retrieval_count", "mode", "low_confidence", "request_id"}
     assert body["metadata"]["mode"] == "full"
@@ -41,7 +48,7 @@ async def test_every_field_of_the_response_is_there(http: httpx2.AsyncClient) ->
     assert body["metadata"]["query_time_ms"] > 0
     assert UUID(body["session_id"]).version == 4
     for source in body["sources"]:
-        assert set(source) == SEED | {"start", "end", "line", "page", "chunk_id", "document_id"}
+        assert set(source) == SEED | {"start", "end", "line", "page", "chunk_id", "document_id", "quotes"}
         assert 0 <= source["similarity_score"] <= 1
         assert 0 < len(source["snippet"]) <= 200
         assert source["source_url"].startswith("https://book.example.org/")
@@ -53,6 +60,18 @@ async def test_nothing_found_is_said_in_the_answer(http: httpx2.AsyncClient) -> 
     assert body["sources"] == []
     assert "not covered" in body["answer"]
     assert body["metadata"]["low_confidence"] is False
+    assert body["confidence"] == 0
+    assert body["nearest"]
+    for topic in body["nearest"]:
+        assert f"“{topic['title']}”" in body["answer"]
+        assert topic["url"].startswith("https://book.example.org/")
+    asked = (await http.post("/api/ask", json={"question": UNCOVERED})).json()
+    assert body["nearest"] == asked["nearest"], "one answer at every door"
+
+
+async def test_confidence_is_what_the_other_doors_say(http: httpx2.AsyncClient) -> None:
+    asked = (await http.post("/api/ask", json={"question": COVERED})).json()
+    assert (await chat(http, COVERED))["confidence"] == asked["confidence"]
 
 
 async def test_a_doubtful_answer_says_so(http: httpx2.AsyncClient) -> None:
@@ -111,6 +130,9 @@ async def test_history_is_oldest_first_with_what_the_reader_was_given(http: http
     assert told["entries"][0]["timestamp"] <= told["entries"][1]["timestamp"]
     given = [{**source, "status": "valid"} for source in first["sources"]]
     assert told["entries"][0]["sources"] == given
+    for entry, live in zip(told["entries"], (first, second), strict=True):
+        assert BESIDE & set(entry) == BESIDE & set(live)
+        assert {name: entry[name] for name in BESIDE & set(live)} == {name: live[name] for name in BESIDE & set(live)}
     assert all(entry["complete"] for entry in told["entries"])
 
 
@@ -233,3 +255,47 @@ async def test_whatever_is_asked_is_kept_and_read_back(http: httpx2.AsyncClient,
 async def test_the_longest_question_and_selection_are_taken(http: httpx2.AsyncClient) -> None:
     await chat(http, "gyroscope drift " * 2000, selected_text=None)
     await chat(http, COVERED, selected_text=("Gyroscopes drift because of bias. " * 2000)[:64_000])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        COVERED,
+        "How many joints does a humanoid have?",
+        "What helps when a joint hums?",
+        "Which buses connect the joints?",
+        "How do I write a node in Python?",
+    ],
+)
+async def test_every_mark_has_the_words_of_the_chunk_it_rests_on(http: httpx2.AsyncClient, query: str) -> None:
+    body = await chat(http, query)
+    assert body["sources"]
+    prose = re.sub(r"```.*?```|`[^`]*`", "", body["answer"], flags=re.DOTALL)
+    for number, source in enumerate(body["sources"], 1):
+        address = f"/api/v1/documents/{source['document_id']}/chunks/{source['chunk_position']}"
+        chunk = (await http.get(address)).json()["chunkText"]
+        assert len(source["quotes"]) == prose.count(f"[{number}]") > 0
+        assert all(quote and quote in chunk for quote in source["quotes"])
+    first = body["sources"][0]["quotes"][0]
+    assert " ".join(first.split())[:60] in " ".join(body["answer"].split())
+    (entry,) = (await history(http, body["session_id"]))["entries"]
+    assert [one["quotes"] for one in entry["sources"]] == [one["quotes"] for one in body["sources"]]
+
+
+async def test_what_only_looks_like_a_mark_shifts_no_quote(home: Path) -> None:
+    """A reader of the answer counts what it sees; `[1]` may be the book's own words."""
+    page = home.parent / "pages" / "pumps.md"
+    page.parent.mkdir()
+    page.write_text(
+        "# Pumps\n\nA quixel pump moves water uphill, as [1] and [9] and [^1] say, but not `pump[1]` or [1](/a). "
+        "\n\n## Motors\n\nThe motor of a quixel pump has 12 kW.\n"
+    )
+    settings = settings_for(home, embedder="hashing")
+    await asyncio.to_thread(take_in, settings, page.parent)
+    async with running(settings) as small:
+        body = await chat(small, "What does a quixel pump move, as the others say?")
+    assert "as [1] and [9]" in body["answer"]
+    (marked,) = (one for one in body["sources"] if one["quotes"][0] is None)
+    assert marked == body["sources"][0]
+    assert marked["quotes"] == [None, next(quote for quote in marked["quotes"] if quote)]
+    assert "uphill" in marked["quotes"][1]

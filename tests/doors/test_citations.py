@@ -9,11 +9,15 @@ import pytest
 
 from citewell.settings import Settings
 from tests.conftest import settings_for
-from tests.doors.conftest import problem, running, take_in
+from tests.doors.conftest import DEFAULT, problem, running, take_in
 
 pytestmark = pytest.mark.anyio
 
 QUESTION = "What should I do before the first start?"
+SHOWN = {
+    "id", "status", "documentId", "source", "title", "section", "headings", "chunkIndex", "chunkCount", "line",
+    "lastLine", "page", "chunkText", "before", "after", "source_url",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -44,6 +48,52 @@ async def history_status(http: httpx2.AsyncClient, session: str) -> str:
     return str(entry["sources"][0]["status"])
 
 
+async def behind(http: httpx2.AsyncClient, chunk: str) -> dict[str, Any]:
+    response = await http.get(f"/api/v1/citations/{chunk}")
+    assert response.status_code == 200, response.text
+    shown: dict[str, Any] = response.json()
+    assert shown["id"] == chunk
+    assert set(shown) == SHOWN, "the same fields, whatever became of it"
+    return shown
+
+
+async def test_a_citation_is_shown_in_its_place(settings: Settings) -> None:
+    async with running(settings) as http:
+        (source, *_) = (await asked(http))["sources"]
+        shown = await behind(http, source["chunk_id"])
+        document = (await http.get(f"/api/v1/documents/{source['document_id']}?text=true")).json()
+    place = document["chunks"][shown["chunkIndex"]]
+    assert place["id"] == source["chunk_id"]
+    assert (shown["status"], shown["documentId"], shown["source"]) == ("valid", source["document_id"], "01-pumps.md")
+    assert (shown["title"], shown["section"], shown["chunkCount"]) == ("Pumps", "Priming", len(document["chunks"]))
+    assert shown["headings"][-1] == "Priming"
+    assert (shown["line"], shown["lastLine"]) == (place["line"], place["lastLine"])
+    assert all(quote in shown["chunkText"] for quote in source["quotes"])
+    assert f"{shown['before']}{shown['chunkText']}{shown['after']}" in document["text"]
+    assert shown["before"], "there is something before it"
+
+
+async def test_a_key_that_may_only_ask_cannot_walk_through_a_document(home: Path, docs: Path) -> None:
+    words = [f"Sentence {number} tells of quixel valves and of nothing else." for number in range(600)]
+    (docs / "long.md").write_text("# Valves\n\n" + "\n\n".join(" ".join(words[i : i + 5]) for i in range(0, 600, 5)))
+    settings = settings_for(home, embedder="hashing")
+    await asyncio.to_thread(take_in, settings, docs)
+    async with running(settings) as http:
+        listed = (await http.get(f"/api/v1/projects/{DEFAULT.id}/documents")).json()["documents"]
+        document = next(one for one in listed if one["filename"] == "long.md")
+        detail = (await http.get(f"/api/v1/documents/{document['documentId']}?text=true")).json()
+        ids = [one["id"] for one in detail["chunks"]]
+        assert len(ids) > 3
+        for place, one in enumerate(ids):
+            response = await http.get(f"/api/v1/citations/{one}")
+            shown = response.json()
+            assert f"{shown['before']}{shown['chunkText']}{shown['after']}" in detail["text"]
+            assert len(shown["before"]) <= 600 >= len(shown["after"])
+            assert (shown["before"] == "") == (place == 0)
+            assert (shown["after"] == "") == (place == len(ids) - 1)
+            assert not any(other in response.text for other in ids if other != one)
+
+
 async def test_a_fresh_citation_is_valid(settings: Settings) -> None:
     async with running(settings) as http:
         told = await asked(http)
@@ -64,6 +114,9 @@ async def test_words_that_moved_down_the_page_are_still_cited(settings: Settings
         assert one["status"] == "valid", "the id names the words, not the place"
         assert "casing" in one["now"]["chunkText"]
         assert await history_status(http, told["session_id"]) == "moved"
+        shown = await behind(http, chunk)
+        assert (shown["status"], shown["line"]) == ("valid", one["now"]["line"])
+        assert "Wear gloves." in shown["before"]
 
 
 async def test_a_renamed_file_has_moved(settings: Settings, docs: Path) -> None:
@@ -75,6 +128,9 @@ async def test_a_renamed_file_has_moved(settings: Settings, docs: Path) -> None:
         assert one["status"] == "moved"
         assert one["now"]["source"] == "09-all-about-pumps.md"
         assert one["now"]["chunkText"].startswith(told["sources"][0]["snippet"][:40])
+        shown = await behind(http, told["sources"][0]["chunk_id"])
+        assert (shown["status"], shown["source"]) == ("moved", "09-all-about-pumps.md")
+        assert shown["chunkText"] == one["now"]["chunkText"]
         assert await history_status(http, told["session_id"]) == "moved"
 
 
@@ -87,6 +143,8 @@ async def test_changed_words_are_said_to_have_changed(settings: Settings, docs: 
         one = await verdict(http, told["sources"][0]["chunk_id"])
         assert one["status"] == "changed"
         assert "Drain the casing" in one["now"]["chunkText"]
+        shown = await behind(http, told["sources"][0]["chunk_id"])
+        assert (shown["status"], shown["chunkText"]) == ("changed", one["now"]["chunkText"])
         assert await history_status(http, told["session_id"]) == "changed"
 
 
@@ -100,6 +158,9 @@ async def test_a_deleted_document_is_said_to_be_deleted(settings: Settings, docs
             "status": "deleted",
             "now": None,
         }
+        shown = await behind(http, told["sources"][0]["chunk_id"])
+        said = {name: value for name, value in shown.items() if value}
+        assert said == {"id": told["sources"][0]["chunk_id"], "status": "deleted"}
         assert await history_status(http, told["session_id"]) == "deleted"
 
 
@@ -133,9 +194,18 @@ async def test_what_is_no_id_is_unknown_and_nothing_to_verify_is_an_error(settin
         assert nothing.json() == {"citations": []}
 
 
+async def test_behind_what_was_never_cited_there_is_nothing(settings: Settings) -> None:
+    async with running(settings) as http:
+        for odd in ("nope", "0" * 64, "A" * 64, "0" * 63, "0" * 65, "%00", "..%2f", "0" * 64 + "%0a"):
+            assert problem(await http.get(f"/api/v1/citations/{odd}")) == (404, "NOT_FOUND"), odd
+
+
 async def test_another_project_s_chunk_is_unknown(settings: Settings) -> None:
     async with running(settings) as http:
         chunk = (await asked(http))["sources"][0]["chunk_id"]
         other = (await http.post("/api/v1/projects", json={"name": "other"})).json()["id"]
         response = await http.post("/api/v1/citations/verify", json={"projectId": other, "ids": [chunk]})
         assert response.json()["citations"][0]["status"] == "unknown"
+        shown = await http.get(f"/api/v1/citations/{chunk}", params={"project_id": other})
+        assert problem(shown) == (404, "NOT_FOUND")
+        assert problem(await http.get(f"/api/v1/citations/{chunk}?project_id=x")) == (400, "VALIDATION_ERROR")

@@ -51,6 +51,7 @@ class Visit:
     outsider: int
     json: dict[str, Any] | None = None
     file: tuple[str, bytes] | None = None
+    params: dict[str, str] | None = None
 
 
 DOORS = {
@@ -64,6 +65,7 @@ DOORS = {
     ("POST", "/api/v1/chat"): Visit("ask", 404, {"projectId": str(OURS.id), "message": QUESTION}),
     ("POST", "/api/v1/chat/stream"): Visit("ask", 404, {"projectId": str(OURS.id), "message": QUESTION}),
     ("POST", "/api/v1/citations/verify"): Visit("ask", 404, {"projectId": str(OURS.id), "ids": ["{chunk}"]}),
+    ("GET", "/api/v1/citations/{chunk_id}"): Visit("ask", 404, params={"project_id": str(OURS.id)}),
     ("POST", "/api/v1/search"): Visit("admin", 404, {"projectId": str(OURS.id), "query": QUESTION}),
     ("GET", "/metrics"): Visit("admin", 401),
     ("POST", "/api/v1/projects"): Visit("admin", 401, {"name": "ours"}),
@@ -99,7 +101,9 @@ class House:
         ids = self.ids | other
         body = {name: _filled(value, ids) for name, value in visit.json.items()} if visit.json else None
         files = {"file": visit.file} if visit.file else None
-        return await self.http.request(method, path.format(**ids), json=body, files=files, headers=sent)
+        return await self.http.request(
+            method, path.format(**ids), params=visit.params, json=body, files=files, headers=sent
+        )
 
     async def everything(self) -> dict[str, object]:
         """All that there is to change, as the one who may see all sees it."""
@@ -182,6 +186,7 @@ async def opened(settings: Settings) -> AsyncIterator[House]:
             "document_id": document["documentId"],
             "index": "0",
             "chunk": chunk["id"],
+            "chunk_id": chunk["id"],
         }
         yield house
 
@@ -232,7 +237,44 @@ async def test_a_document_of_ours_is_not_reached_by_way_of_their_project(house: 
         headers=headers(house.keys["theirs"]),
     )
     assert verify.json() == {"citations": [{"id": house.ids["chunk"], "status": "unknown", "now": None}]}
+    for key in ("theirs", "their widget", "root"):
+        address = f"/api/v1/citations/{house.ids['chunk']}?project_id={THEIRS.id}"
+        assert problem(await house.http.get(address, headers=headers(house.keys[key]))) == (404, "NOT_FOUND")
     assert await house.everything() == before
+
+
+async def test_a_conversation_lives_in_the_project_it_is_asked_in(house: House) -> None:
+    root, ours, theirs = headers(house.keys["root"]), {"project_id": str(OURS.id)}, {"project_id": str(THEIRS.id)}
+    said = (await house.http.post("/chat", params=ours, json={"query": QUESTION}, headers=root)).json()
+    again = {"query": QUESTION, "session_id": said["session_id"]}
+    streamed = await house.http.post("/chat/stream", params=ours, json=again, headers=root)
+    assert SECRET in said["answer"] == events(streamed.text)[-1]["response"]["answer"]
+    address = f"/history/{said['session_id']}"
+    for elsewhere in ({}, theirs):
+        assert problem(await house.http.post("/chat", params=elsewhere, json=again, headers=root))[0] == 404
+        assert (await house.http.delete(address, params=elsewhere, headers=root)).status_code == 204
+        assert (await house.http.get(address, params=elsewhere, headers=root)).json()["total_entries"] == 0
+    assert (await house.http.get(address, params=ours, headers=root)).json()["total_entries"] == 2
+    await house.http.delete(address, params=ours, headers=root)
+    assert (await house.http.get(address, params=ours, headers=root)).json()["total_entries"] == 0
+
+
+async def test_a_key_talks_in_its_own_project_and_in_no_other(house: House) -> None:
+    sent, session = headers(house.keys["their widget"]), house.ids["session_id"]
+    for method, path in DOORS:
+        if path in ("/chat", "/chat/stream", "/history/{session_id}"):
+            body = {"query": QUESTION} if method == "POST" else None
+            for project, status in ((THEIRS, 204 if method == "DELETE" else 200), (OURS, 404), (DEFAULT, 404)):
+                address = f"{path.format(session_id=session)}?project_id={project.id}"
+                response = await house.http.request(method, address, json=body, headers=sent)
+                assert response.status_code == status, (method, path, project.name)
+                assert SECRET not in response.text
+            odd = await house.http.request(method, f"{path.format(session_id=session)}?project_id=1", json=body)
+            assert odd.status_code == 401, "who has no key is told nothing else"
+            odd = await house.http.request(
+                method, f"{path.format(session_id=session)}?project_id=1", json=body, headers=sent
+            )
+            assert problem(odd) == (400, "VALIDATION_ERROR")
 
 
 async def test_a_list_of_projects_shows_those_the_key_opens(house: House) -> None:

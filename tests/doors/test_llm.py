@@ -69,6 +69,8 @@ async def test_a_session_remembers_what_the_model_said(pages: Path) -> None:
     assert (body["metadata"]["mode"], body["fallback_message"]) == ("full", None)
     assert [one["response"] for one in kept] == [body["answer"]]
     assert [one["verdict"] for one in body["support"]] == ["supported", "supported"]
+    assert kept[0]["support"] == body["support"]
+    assert (kept[0]["metadata"], kept[0]["confidence"]) == (body["metadata"], body["confidence"])
 
 
 async def test_a_button_in_a_book_gets_an_answer_and_its_sources(pages: Path) -> None:
@@ -76,6 +78,41 @@ async def test_a_button_in_a_book_gets_an_answer_and_its_sources(pages: Path) ->
         body = await told(http, QUERY)
     assert body["answer"] == f"{PUMP} [1]. {RAM} [2]."
     assert [one["filename"] for one in body["sources"]] == ["pumps.md", "rams.md"]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+async def test_each_mark_tells_the_words_its_own_part_of_the_sentence_rests_on(pages: Path, strict: bool) -> None:
+    """Marks that stand before their words, together, twice in a sentence, or beside what only looks like one."""
+    wordy = saying(
+        lambda at: (
+            f"{PUMP} [{at(PUMP)}], and you fill its casing with water [{at('casing')}] to prime it "
+            f"[{at('casing')}].\n\n[{at(RAM)}] {RAM}. `water[1]` is code.\n\n- {PUMP}, {RAM} [{at(PUMP)}][{at(RAM)}]\n"
+        )
+    )
+    async with writing(pages, wordy, strict=strict) as (http, _):
+        body = await told(http, CHAT)
+        (entry,) = (await http.get(f"/history/{body['session_id']}")).json()["entries"]
+        chunks = [(await http.get(_chunk(source))).json()["chunkText"] for source in body["sources"]]
+    prose = re.sub("`.*?`", "", body["answer"])
+    assert [len(one["quotes"]) for one in body["sources"]] == [prose.count(f"[{n}]") for n in (1, 2, 3)] == [2, 2, 2]
+    for source, chunk in zip(body["sources"], chunks, strict=True):
+        assert all(quote in chunk for quote in source["quotes"])
+    pump, casing, ram = (one["quotes"] for one in body["sources"])
+    assert all(quote.startswith(PUMP) for quote in pump)
+    assert all(quote.startswith("Fill the casing") for quote in casing)
+    assert ram == [f"{RAM}."] * 2
+    assert [one["quotes"] for one in entry["sources"]] == [pump, casing, ram]
+
+
+async def test_where_a_passage_says_nothing_of_it_no_words_are_named(pages: Path) -> None:
+    other = "Napoleon besuchte den Mars"
+    async with writing(pages, saying(lambda at: f"{other} [{at(RAM)}]. {RAM} [{at(RAM)}].")) as (http, _):
+        (source,) = (await told(http, CHAT))["sources"]
+    assert source["quotes"] == [None, f"{RAM}."]
+
+
+def _chunk(source: dict[str, Any]) -> str:
+    return f"/api/v1/documents/{source['document_id']}/chunks/{source['chunk_position']}"
 
 
 @pytest.mark.parametrize("piece", [1, 3, 50])

@@ -78,6 +78,8 @@ async def test_what_was_said_before_it_broke_off_is_kept_as_incomplete(pages: Pa
         (entry,) = (await http.get(f"/history/{session}")).json()["entries"]
     assert entry["response"].startswith(f"{PUMP} [1]")
     assert entry["complete"] is False
+    assert entry["metadata"]["mode"] == "full"
+    assert "confidence" not in entry, "nobody knows how it would have ended"
 
 
 async def test_whoever_did_not_read_along_gets_a_whole_answer_anyway(pages: Path) -> None:

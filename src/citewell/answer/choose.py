@@ -82,6 +82,8 @@ class Quote:
     passage: int
     start: int
     text: str
+    stretch: tuple[int, int]
+    """Where in the passage the words stand, from the first to the last; a row's header may stand far above."""
 
 
 def choose(
@@ -352,22 +354,24 @@ class _Answer:
     def quotes(self) -> Iterator[Quote]:
         """The quotes in reading order; what stands together is one, rows come under their header."""
         last: tuple[int, Unit] | None = None
-        text, start = "", 0
+        text, start, stretch = "", 0, (0, 0)
         for at, unit in sorted(self._units, key=self._reading_order):
             page = self._pages[at]
             joint = self._joint(page, last[1], unit) if last and last[0] == at else None
             if last and joint is None:
-                yield Quote(last[0], start, text)
+                yield Quote(last[0], start, text, stretch)
             if joint is None:
+                stretch = unit.start, unit.end
                 start = unit.header[0] if unit.header else unit.start
                 text = page.line(unit) if self._listed(at, unit) else page.said(unit)
             else:
                 row = unit.kind == "row" and last is not None and last[1].header == unit.header
                 item = page.line(unit) if unit.kind == "item" else page.said(unit)
+                stretch = stretch[0], unit.end
                 text += joint + (page.text[unit.start : unit.end] if row else item)
             last = at, unit
         if last:
-            yield Quote(last[0], start, text)
+            yield Quote(last[0], start, text, stretch)
 
     def _listed(self, at: int, unit: Unit) -> bool:
         """Whether an item is quoted with others of its list."""

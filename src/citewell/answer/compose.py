@@ -86,12 +86,18 @@ class _Mark:
     place: int
     passage: Passage
     leads: bool = False
+    since: int = 0
+    """Where the words begin that it is of: after the marks before it."""
 
     def is_of(self, sentence: str) -> bool:
         return self.place < len(sentence.rstrip()) if self.leads else self.place <= len(sentence)
 
     def after(self, sentence: str) -> "_Mark":
-        return replace(self, place=max(0, self.place - len(sentence)))
+        gone = len(sentence)
+        return replace(self, place=max(0, self.place - gone), since=max(0, self.since - gone))
+
+    def words_in(self, sentence: str) -> str:
+        return sentence if self.leads else sentence[self.since : self.place]
 
 
 @dataclass(slots=True)
@@ -134,9 +140,10 @@ class _Checked:
             return []
         leads = self._sentences.at_its_beginning
         before = [piece for text in self._sentences.cut() for piece in self._ended(text)] if leads else []
-        words = "" if leads else self._sentences.last(self._cites[-1].place if self._cites else 0)
+        since = self._cites[-1].place if self._cites else 0
+        words = "" if leads else self._sentences.last(since)
         cited = self._better(words) or self._together
-        self._cites += [_Mark(len(self._sentences.open), passage, leads) for passage in cited]
+        self._cites += [_Mark(len(self._sentences.open), passage, leads, since) for passage in cited]
         self._together = []
         return before if self.strict else [*before, *self._marks(cited)]
 
@@ -159,7 +166,7 @@ class _Checked:
             return [sentence] if self.strict else []
         if self.strict and held and not self._borne_out(sentence, held):
             return []
-        self.segments.append(self._segment(sentence.strip(), cited, held))
+        self.segments.append(self._segment(sentence, here, held))
         return self._pieces(sentence, here) if self.strict else []
 
     def _verdict(self, sentence: str, cited: Sequence[Passage]) -> Support | None:
@@ -175,11 +182,12 @@ class _Checked:
             return held.verdict != "unsupported"
         return verdict(_support(sentence, self.desk.passages)) == "supported"
 
-    def _segment(self, text: str, cited: Sequence[Passage], held: Support | None) -> Segment:
-        quotes = [_nearest_words(text, passage) for passage in cited]
-        if self.selection and cited:
-            return Segment(text, (self.selection,), support=held, quotes=(quotes[0],))
-        return Segment(text, tuple(cited), support=held, quotes=tuple(quotes))
+    def _segment(self, sentence: str, cites: Sequence["_Mark"], held: Support | None) -> Segment:
+        quotes = [(mark.passage, _nearest_words(mark.words_in(sentence), sentence, mark.passage)) for mark in cites]
+        if self.selection and quotes:
+            quotes = [(self.selection, quotes[0][1])]
+        cited = tuple(dict.fromkeys(passage for passage, _ in quotes))
+        return Segment(sentence.strip(), cited, support=held, quotes=tuple(quotes))
 
     def _pieces(self, sentence: str, cites: Sequence["_Mark"]) -> list[Piece]:
         pieces: list[Piece] = []
@@ -203,15 +211,16 @@ def _held(words: str, texts: tuple[str, ...]) -> float:
     return support(words, texts)
 
 
-def _nearest_words(sentence: str, passage: Passage) -> str:
-    """The words of a passage that a sentence most likely rests on."""
+def _nearest_words(words: str, sentence: str, passage: Passage) -> str:
+    """The words of a passage that those of a sentence most likely rest on; none, where it speaks of something else."""
     text = passage.chunk.text
-    said = set(stems(sentence))
+    said, around = set(stems(words)), set(stems(sentence))
     quotable = [one for one in units(text) if one.kind in ("sentence", "item")] or list(units(text))
-    if not quotable:
-        return text
-    best = max(quotable, key=lambda one: len(said.intersection(_stems(quote(text, one)))))
-    return text[best.start : best.end]
+    shared = [(len(said & (spoken := _stems(quote(text, one)))), len(around & spoken)) for one in quotable]
+    best = max(range(len(quotable)), key=shared.__getitem__, default=None)
+    if best is None or not any(shared[best]):
+        return ""
+    return text[quotable[best].start : quotable[best].end]
 
 
 @lru_cache(maxsize=2048)

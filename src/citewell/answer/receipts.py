@@ -14,6 +14,7 @@ from citewell.models import Answer, Passage, Trace
 Status = Literal["valid", "moved", "changed", "deleted", "unknown"]
 
 _ID = re.compile(r"\[([0-9a-f]{64})\]")
+_CUTS = (re.compile(r"\n+"), re.compile(r"\s+"))  # where a text may be cut, best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,31 @@ def status(trace: Trace, cited_start: int | None = None) -> Status:
     if trace.successor:
         return "changed"
     return "deleted" if trace.known else "unknown"
+
+
+def readable_before(text: str, most: int) -> str:
+    """The end of a text, in at most so many characters: from the beginning of a line, or at least of a word.
+
+    readable_before("the pump.\\nFill the casing.", 20) -> "Fill the casing."
+    """
+    if len(text) <= most:
+        return text
+    cut = text[-most - 1 :]
+    for blanks in _CUTS:
+        if found := blanks.search(cut, 0, most // 2):
+            return cut[found.end() :]
+    return cut[1:]
+
+
+def readable_after(text: str, most: int) -> str:
+    """The beginning of a text, in the same way."""
+    if len(text) <= most:
+        return text
+    cut = text[: most + 1]
+    for blanks in _CUTS:
+        if found := list(blanks.finditer(cut, most // 2)):
+            return cut[: found[-1].start()]
+    return cut[:-1]
 
 
 def cited_ids(text: str) -> tuple[str, ...]:

@@ -99,7 +99,12 @@ class Case:
                 Segment(one.text, (self.selection,), passages[one.passage].chunk.start + one.start, QUOTED)
                 for one in self.quotes
             )
-        return tuple(Segment(one.text, (passages[one.passage],), one.start, QUOTED) for one in self.quotes)
+        return tuple(_quotation(one, passages[one.passage]) for one in self.quotes)
+
+
+def _quotation(quote: Quote, passage: Passage) -> Segment:
+    words = passage.chunk.text[slice(*quote.stretch)]
+    return Segment(quote.text, (passage,), quote.start, QUOTED, ((passage, words),))
 
 
 async def tell(

@@ -25,7 +25,7 @@ from citewell.models import Project as Named
 from citewell.wire import v1_chat as v1
 from citewell.wire.ask import AskRequest, AskResponse, StreamChunk
 from citewell.wire.chat import ChatEvent, ChatRequest, ChatResponse, HistoryResponse, MetadataFilter
-from citewell.wire.citations import VerifyRequest, VerifyResponse
+from citewell.wire.citations import CitationDetail, VerifyRequest, VerifyResponse
 from citewell.wire.documents import Chunk, Document, DocumentDetail, DocumentList
 from citewell.wire.errors import ErrorResponse
 from citewell.wire.health import Health, Ready
@@ -88,9 +88,10 @@ class Client:
         selected_text: str | None = None,
         filters: MetadataFilter | None = None,
         idempotency_key: str | None = None,
+        project: UUID = _DEFAULT,
     ) -> ChatResponse:
         """Answer in a session. However often it has to be sent, the exchange is kept once."""
-        call = _chat("/chat", query, session_id, selected_text, filters, idempotency_key)
+        call = _chat("/chat", query, session_id, selected_text, filters, idempotency_key, project)
         return await self._transport.call(call, ChatResponse)
 
     async def chat_stream(
@@ -101,22 +102,25 @@ class Client:
         selected_text: str | None = None,
         filters: MetadataFilter | None = None,
         idempotency_key: str | None = None,
+        project: UUID = _DEFAULT,
     ) -> AsyncGenerator[ChatEvent]:
         """The same as events: stages, pieces of text, then the whole response. What fails on the way is raised."""
-        call = _chat("/chat/stream", query, session_id, selected_text, filters, idempotency_key)
+        call = _chat("/chat/stream", query, session_id, selected_text, filters, idempotency_key, project)
         async for event in self._transport.events(call, ChatEvent):
             if event.error is not None:
                 raise RequestFailed(event.error, status=200)
             yield event
 
-    async def history(self, session_id: UUID, *, limit: int = 100, offset: int = 0) -> HistoryResponse:
+    async def history(
+        self, session_id: UUID, *, limit: int = 100, offset: int = 0, project: UUID = _DEFAULT
+    ) -> HistoryResponse:
         """What was said in a session, oldest first; each citation says whether it still holds."""
-        call = Call("GET", f"/history/{session_id}", query={"limit": limit, "offset": offset})
-        return await self._transport.call(call, HistoryResponse)
+        query = {"limit": limit, "offset": offset, **_in(project)}
+        return await self._transport.call(Call("GET", f"/history/{session_id}", query=query), HistoryResponse)
 
-    async def forget(self, session_id: UUID) -> None:
+    async def forget(self, session_id: UUID, *, project: UUID = _DEFAULT) -> None:
         """Forget a session and all that was said in it."""
-        await self._transport.done(Call("DELETE", f"/history/{session_id}"))
+        await self._transport.done(Call("DELETE", f"/history/{session_id}", query=_in(project)))
 
     async def project_chat(
         self, message: str, *, project: UUID = _DEFAULT, history: Sequence[v1.Message] = ()
@@ -148,6 +152,12 @@ class Client:
         """Of each chunk id, given or cited in an answer: valid, moved, changed, deleted or unknown."""
         body = _valid(VerifyRequest, projectId=project, ids=list(ids), answer=answer)
         return await self._transport.call(Call("POST", "/api/v1/citations/verify", body), VerifyResponse)
+
+    async def citation(self, chunk: str, *, project: UUID = _DEFAULT) -> CitationDetail:
+        """What stands behind a citation: the chunk, where it stands, and what stands around it."""
+        if not (chunk.isascii() and chunk.isalnum()):
+            raise BadRequest("chunk: should be a chunk's id, as `chunk_id` of a citation has it")
+        return await self._transport.call(Call("GET", f"/api/v1/citations/{chunk}", query=_in(project)), CitationDetail)
 
     async def projects(self) -> list[Project]:
         """Every project that the key opens, by name."""
@@ -228,9 +238,15 @@ def _chat(
     selected_text: str | None,
     filters: MetadataFilter | None,
     idempotency_key: str | None,
+    project: UUID,
 ) -> Call:
     body = _valid(ChatRequest, query=query, session_id=session_id, selected_text=selected_text, filters=filters)
     once = str(uuid4()) if idempotency_key is None else idempotency_key
     if not (once.isascii() and once.isprintable() and 0 < len(once.strip()) <= 255):
         raise BadRequest("idempotency_key: should be 1 to 255 plain characters")
-    return Call("POST", path, body, headers={"Idempotency-Key": once})
+    return Call("POST", path, body, query=_in(project), headers={"Idempotency-Key": once})
+
+
+def _in(project: UUID) -> dict[str, str | int]:
+    """How a door without a place for it in the body is told of a project; the default one needs no word."""
+    return {} if project == _DEFAULT else {"project_id": str(project)}

@@ -10,10 +10,10 @@ from citewell.answer.citations import Numbered
 from citewell.answer.receipts import receipt
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ASK, Door, project_of
-from citewell.http.sources import sentences
+from citewell.http.sources import sentences, topics
 from citewell.http.sse import EventStream, events_of, stream_response
 from citewell.models import Answer, Passage, Reached
-from citewell.wire.ask import AskRequest, AskResponse, Citation, StreamChunk, Topic
+from citewell.wire.ask import AskRequest, AskResponse, Citation, StreamChunk
 from citewell.wire.errors import ErrorResponse
 
 router = APIRouter(tags=["ask"], route_class=Door, responses=DOCUMENTED)
@@ -69,7 +69,7 @@ async def _events(body: AskRequest, request: Request, *, at_once: bool) -> Async
                     done=True,
                     citations=[citation(passage, piece) for passage in marks.passages],
                     confidence=round(piece.confidence, 4),
-                    nearest=[_topic(passage) for passage in piece.nearest] or None,
+                    nearest=topics(piece),
                     support=sentences(piece),
                     notice=piece.notice or None,
                 )
@@ -77,11 +77,6 @@ async def _events(body: AskRequest, request: Request, *, at_once: bool) -> Async
                 yield StreamChunk(content=words)
             elif piece == Reached("generating") and engines.writer:
                 yield StreamChunk(content="")  # all that can be refused was; a model may take a while
-
-
-def _topic(passage: Passage) -> Topic:
-    chunk = passage.chunk
-    return Topic(title=chunk.topic, url=chunk.url, source_file=chunk.source)
 
 
 def citation(passage: Passage, answer: Answer) -> Citation:

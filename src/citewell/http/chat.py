@@ -14,7 +14,7 @@ from typing import Annotated
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from pydantic import TypeAdapter
+from pydantic import BaseModel
 
 from citewell.answer import flow
 from citewell.answer.citations import Numbered
@@ -22,13 +22,14 @@ from citewell.answer.receipts import receipt, status
 from citewell.answer.understand import REMEMBERED
 from citewell.errors import BadRequest, CitewellError, WriterUnavailable
 from citewell.http.errors import DOCUMENTED
-from citewell.http.gate import ASK, Door, caller_of, project_of
+from citewell.http.gate import ASK, Door, InProject, caller_of, project_of
 from citewell.http.search import where
-from citewell.http.sources import sentences
+from citewell.http.sources import sentences, topics
 from citewell.http.sse import EventStream, events_of, stream_response
 from citewell.logs import request_id
 from citewell.models import Answer, Exchange, Mode, Owner, Passage, Project, Reached, Recorded, Trace
 from citewell.ports import Sessions
+from citewell.wire.ask import Topic
 from citewell.wire.chat import (
     ChatEvent,
     ChatRequest,
@@ -49,8 +50,6 @@ router = APIRouter(tags=["chat"], route_class=Door, responses=DOCUMENTED)
 
 _SNIPPET = 200
 _UNWRITTEN = "AI summarization unavailable"
-_SENTENCES = TypeAdapter(list[SupportedSentence] | None)
-_NOTICE = TypeAdapter(str | None)
 
 Once = Annotated[
     str | None,
@@ -64,9 +63,10 @@ Once = Annotated[
 
 
 @router.post("/chat", openapi_extra=ASK)
-async def chat(body: ChatRequest, request: Request, once: Once = None) -> ChatResponse:
+async def chat(body: ChatRequest, request: Request, once: Once = None, project_id: InProject = None) -> ChatResponse:
     """Answer in a session: the last five exchanges are understood as context."""
-    async with aclosing(_events(await _begun(body, request, once), request, at_once=True)) as events:
+    begun = await _begun(body, request, once, await project_of(request, project_id))
+    async with aclosing(_events(begun, request, at_once=True)) as events:
         async for event in events:
             if event.response:
                 return event.response
@@ -76,10 +76,12 @@ async def chat(body: ChatRequest, request: Request, once: Once = None) -> ChatRe
 @router.post(
     "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(ChatEvent)
 )
-async def chat_stream(body: ChatRequest, request: Request, once: Once = None) -> EventStream:
+async def chat_stream(
+    body: ChatRequest, request: Request, once: Once = None, project_id: InProject = None
+) -> EventStream:
     """The same as server-sent events: stages, pieces of text, then the whole response."""
-    events = _events(await _begun(body, request, once), request, at_once=False)
-    return stream_response(request, events, failed=_failed)
+    begun = await _begun(body, request, once, await project_of(request, project_id))
+    return stream_response(request, _events(begun, request, at_once=False), failed=_failed)
 
 
 @router.get("/history/{session_id}", openapi_extra=ASK)
@@ -88,31 +90,22 @@ async def history(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    project_id: InProject = None,
 ) -> HistoryResponse:
     """What was said in a session, oldest first; each citation says whether it still holds."""
-    project = await project_of(request)
+    project = await project_of(request, project_id)
     sessions, library = request.app.state.keeping.sessions, request.app.state.reading.library
     owner = caller_of(request).owner(project)
     told, total = await sessions.history(session_id, owner, limit=limit, offset=offset)
     ids = {str(source["chunk_id"]) for one in told for source in one.sources if source.get("chunk_id")}
     traces: dict[str, Trace] = await library.trace(project.id, sorted(ids)) if ids else {}
-    entries = [
-        HistoryEntry(
-            timestamp=one.timestamp,
-            query=one.query,
-            response=one.response,
-            sources=[_as_kept(source, traces) for source in one.sources],
-            complete=one.complete,
-        )
-        for one in told
-    ]
-    return HistoryResponse(session_id=session_id, entries=entries, total_entries=total)
+    return HistoryResponse(session_id=session_id, entries=[_entry(one, traces) for one in told], total_entries=total)
 
 
 @router.delete("/history/{session_id}", openapi_extra=ASK, status_code=204)
-async def forget(session_id: Uuid4, request: Request) -> Response:
+async def forget(session_id: Uuid4, request: Request, project_id: InProject = None) -> Response:
     """Forget a session and all that was said in it."""
-    project = await project_of(request)
+    project = await project_of(request, project_id)
     await request.app.state.keeping.sessions.forget(session_id, caller_of(request).owner(project))
     return Response(status_code=204)
 
@@ -156,21 +149,21 @@ class _Exchange:
     def recorded(self, response: ChatResponse | None) -> Recorded:
         """As it is kept; without a response, what was said so far."""
         metadata = response.metadata if response else self.metadata("selected_text" if self.selection else "full")
+        beside = response.model_dump(mode="json", include=set(_Beside.model_fields)) if response else {}
         return Recorded(
             session_id=self.session,
             timestamp=datetime.now(UTC),
             query=self.body.query,
             response="".join(self.said) if response is None else response.answer or response.fallback_message or "",
             sources=tuple(one.model_dump(mode="json") for one in response.sources) if response else (),
-            metadata=metadata.model_dump(mode="json") | (_beside(response) if response else {"incomplete": True}),
+            metadata=metadata.model_dump(mode="json") | (beside or {"incomplete": True}),
             complete=response is not None,
         )
 
 
-async def _begun(body: ChatRequest, request: Request, once: str | None) -> _Exchange:
+async def _begun(body: ChatRequest, request: Request, once: str | None, project: Project) -> _Exchange:
     """All that can be refused is refused here, before the first byte."""
     where(body.filters)
-    project = await project_of(request)
     owner = caller_of(request).owner(project)
     sessions = request.app.state.keeping.sessions
     kept: Recorded | None = await sessions.earlier(once, owner) if once else None
@@ -207,7 +200,7 @@ async def _events(one: _Exchange, request: Request, *, at_once: bool) -> AsyncGe
                 if isinstance(piece, Reached):
                     yield ChatEvent(stage=piece.stage)
                 elif isinstance(piece, Answer):
-                    kept = await one.keep(sessions, _response(one, piece, marks.passages))
+                    kept = await one.keep(sessions, _response(one, piece, marks))
                     yield ChatEvent(done=True, response=_as_told(kept))
                 elif words := marks.render(piece):
                     one.said.append(words)
@@ -224,7 +217,7 @@ def _failed(problem: ErrorResponse) -> ChatEvent:
     return ChatEvent(done=True, error=problem)
 
 
-def _response(one: _Exchange, answer: Answer, cited: list[Passage]) -> ChatResponse:
+def _response(one: _Exchange, answer: Answer, marks: Numbered) -> ChatResponse:
     sources: list[SourceCitation | SelectedTextCitation]
     unwritten = answer.mode == "retrieval_only"
     if one.selection:
@@ -237,8 +230,11 @@ def _response(one: _Exchange, answer: Answer, cited: list[Passage]) -> ChatRespo
         snippet = one.selection.strip()[:_SNIPPET]
         length = len(one.selection)
         sources = [SelectedTextCitation(selection_length=length, snippet=snippet, relevance_note=note)]
+    elif unwritten:
+        sources = [_source(passage, answer) for passage in answer.found]
     else:
-        sources = [_source(passage, answer) for passage in (answer.found if unwritten else cited)]
+        quotes = marks.quotes(answer)
+        sources = [_source(passage, answer, rests) for passage, rests in zip(marks.passages, quotes, strict=True)]
     found = 0 if one.selection else len(answer.found)
     return ChatResponse(
         answer=None if unwritten else "".join(one.said),
@@ -246,12 +242,14 @@ def _response(one: _Exchange, answer: Answer, cited: list[Passage]) -> ChatRespo
         sources=sources,
         metadata=one.metadata(answer.mode, found=found, low_confidence=answer.low_confidence),
         session_id=one.session,
+        confidence=round(answer.confidence, 4),
+        nearest=topics(answer),
         support=sentences(answer),
         notice=answer.notice or None,
     )
 
 
-def _source(passage: Passage, answer: Answer) -> SourceCitation:
+def _source(passage: Passage, answer: Answer, quotes: list[str | None] | None = None) -> SourceCitation:
     chunk, place = passage.chunk, receipt(answer, passage)
     return SourceCitation(
         source_url=place.source_url or f"/{chunk.source}",
@@ -262,6 +260,7 @@ def _source(passage: Passage, answer: Answer) -> SourceCitation:
         snippet=chunk.text[:_SNIPPET],
         chunk_id=chunk.id,
         document_id=chunk.document_id,
+        quotes=quotes,
         start=place.start,
         end=place.end,
         line=place.line,
@@ -273,21 +272,44 @@ def _as_told(kept: Recorded) -> ChatResponse:
     """The response that a kept exchange was told as."""
     metadata = ResponseMetadata.model_validate(kept.metadata)
     unanswered = metadata.mode == "retrieval_only"
+    beside = _Beside.model_validate(kept.metadata)
     return ChatResponse(
         answer=None if unanswered else kept.response,
         fallback_message=kept.response if unanswered else None,
         sources=[_as_kept(source) for source in kept.sources],
         metadata=metadata,
         session_id=kept.session_id,
-        support=_SENTENCES.validate_python(kept.metadata.get("support")),
-        notice=_NOTICE.validate_python(kept.metadata.get("notice")),
+        confidence=beside.confidence,
+        nearest=beside.nearest,
+        support=beside.support,
+        notice=beside.notice,
     )
 
 
-def _beside(response: ChatResponse) -> dict[str, object]:
-    """What is kept of an answer beside its metadata."""
-    told = response.model_dump(mode="json", include={"support", "notice"})
-    return {name: value for name, value in told.items() if value is not None}
+def _entry(kept: Recorded, traces: dict[str, Trace]) -> HistoryEntry:
+    """A kept exchange as a history shows it."""
+    beside = _Beside.model_validate(kept.metadata)
+    return HistoryEntry(
+        timestamp=kept.timestamp,
+        query=kept.query,
+        response=kept.response,
+        sources=[_as_kept(source, traces) for source in kept.sources],
+        complete=kept.complete,
+        metadata=ResponseMetadata.model_validate(kept.metadata) if kept.metadata else None,
+        confidence=beside.confidence,
+        nearest=beside.nearest,
+        support=beside.support,
+        notice=beside.notice,
+    )
+
+
+class _Beside(BaseModel):
+    """What is kept of an answer beside its metadata, and in one object with it."""
+
+    confidence: float | None = None
+    nearest: list[Topic] | None = None
+    support: list[SupportedSentence] | None = None
+    notice: str | None = None
 
 
 def _as_kept(

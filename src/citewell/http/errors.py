@@ -113,11 +113,10 @@ def install(app: FastAPI) -> None:
 
 def _allowed(request: Request) -> str:
     """Every method of an address; the router knows only those of the first door that has it."""
-    methods: set[str] = set()
-    for one in iter_route_contexts(request.app.routes):
-        if one.path_regex and one.path_regex.match(request.scope["path"]):
-            methods |= one.methods or set()
-    return ", ".join(sorted(methods))
+    path = request.scope["path"]
+    doors = [one for one in iter_route_contexts(request.app.routes) if one.path_regex and one.path_regex.match(path)]
+    to_the_letter = [one for one in doors if one.path == path]  # what others have there is a name of something
+    return ", ".join(sorted({method for one in to_the_letter or doors for method in one.methods or ()}))
 
 
 def _body(code: ErrorCode, message: str, *, details: dict[str, Any] | None = None) -> ErrorResponse:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from fastapi import Request, Response
+from fastapi import Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
@@ -31,6 +31,9 @@ _SECURITY: dict[str, Any] = {"security": [{"bearer": []}, {"key": []}]}
 OPEN: dict[str, Any] = {"x-scope": "open", "security": []}
 ASK: dict[str, Any] = {"x-scope": "ask", **_SECURITY}
 ADMIN: dict[str, Any] = {"x-scope": "admin", **_SECURITY}
+
+InProject = Annotated[UUID | None, Query(description="The default project, if left out.")]
+"""For doors whose body has no place for a project."""
 
 _JSON_BYTES = 2_000_000  # the longest question and selection, every character escaped, fit in
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -1,8 +1,9 @@
-"""A chunk as the `/api/v1` doors show it."""
+"""A chunk as the `/api/v1` doors show it, and what several doors say beside an answer."""
 
 from citewell.answer.receipts import receipt
 from citewell.answer.telling import EXTRACTIVE
 from citewell.models import Answer, Chunk, Passage
+from citewell.wire.ask import Topic
 from citewell.wire.support import SupportedSentence
 from citewell.wire.v1_chat import Source
 
@@ -41,6 +42,12 @@ def sentences(answer: Answer) -> list[SupportedSentence] | None:
         if one.support
     ]
     return told or None
+
+
+def topics(answer: Answer) -> list[Topic] | None:
+    """Where nothing was answered: what comes nearest to the question."""
+    chunks = [passage.chunk for passage in answer.nearest]
+    return [Topic(title=one.topic, url=one.url, source_file=one.source) for one in chunks] or None
 
 
 def cited_source(passage: Passage, answer: Answer) -> Source:

@@ -1,19 +1,35 @@
-"""`POST /api/v1/citations/verify`: whether what was cited still stands."""
+"""`/api/v1/citations`: what was cited, and whether it still stands."""
 
 import re
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
+from starlette.routing import Match
+from starlette.types import Scope
 
-from citewell.answer.receipts import cited_ids, status
+from citewell.answer.receipts import cited_ids, readable_after, readable_before, status
+from citewell.errors import NotFound
 from citewell.http.errors import DOCUMENTED
-from citewell.http.gate import ASK, Door, project_of
+from citewell.http.gate import ASK, Door, InProject, project_of
 from citewell.http.sources import source
 from citewell.models import Trace
-from citewell.wire.citations import Verdict, VerifyRequest, VerifyResponse
+from citewell.wire.citations import CitationDetail, Verdict, VerifyRequest, VerifyResponse
 
 _ID = re.compile("[0-9a-f]{64}")
+_AROUND = 600  # characters: enough to read on, too few to walk through a document with a key that may only ask
 
-router = APIRouter(prefix="/api/v1", tags=["citations"], route_class=Door, responses=DOCUMENTED)
+
+class _CitationDoor(Door):
+    """What is no chunk's id is nobody's address, so that `verify` is not taken for one."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child = super().matches(scope)
+        identity = child.get("path_params", {}).get("chunk_id")
+        return (Match.NONE, {}) if identity is not None and not _ID.fullmatch(identity) else (match, child)
+
+
+router = APIRouter(prefix="/api/v1", tags=["citations"], route_class=_CitationDoor, responses=DOCUMENTED)
+ChunkId = Annotated[str, Path(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
 
 
 @router.post("/citations/verify", openapi_extra=ASK)
@@ -28,3 +44,36 @@ async def verify(body: VerifyRequest, request: Request) -> VerifyResponse:
 def _verdict(identity: str, trace: Trace) -> Verdict:
     now = trace.here or trace.twin or trace.successor
     return Verdict(id=identity, status=status(trace), now=source(now) if now else None)
+
+
+@router.get("/citations/{chunk_id}", openapi_extra=ASK)
+async def get_citation(chunk_id: ChunkId, request: Request, project_id: InProject = None) -> CitationDetail:
+    """What stands behind a citation: the chunk, where it stands, and what stands around it."""
+    project = await project_of(request, project_id)
+    library = request.app.state.reading.library
+    trace: Trace = (await library.trace(project.id, [chunk_id])).get(chunk_id, Trace())
+    became = status(trace)
+    if became == "unknown":
+        raise NotFound("there is no such citation")
+    now = trace.here or trace.twin or trace.successor
+    around = await library.around(now.id, characters=_AROUND + 1) if now else None
+    if not now or not around:
+        return CitationDetail(id=chunk_id, status="deleted")
+    return CitationDetail(
+        id=chunk_id,
+        status=became,
+        documentId=now.document_id,
+        source=now.source,
+        title=now.chapter,
+        section=now.section,
+        headings=list(now.headings),
+        chunkIndex=now.index,
+        chunkCount=around.chunks,
+        line=now.first_line,
+        lastLine=now.last_line,
+        page=now.page,
+        chunkText=now.text,
+        before=readable_before(around.before, _AROUND),
+        after=readable_after(around.after, _AROUND),
+        source_url=now.url,
+    )

@@ -81,15 +81,18 @@ class Segment:
     start: int | None = None
     support: Support | None = None
     """None where nothing is claimed."""
-    quotes: tuple[str, ...] = ()
-    """Where the words are not a quotation: of each passage, those that come nearest to them."""
+    quotes: tuple[tuple[Passage, str], ...] = ()
+    """For each citation in the words, in order: what is cited, and which of its words this rests on, verbatim.
+
+    None of its words, where they are not a quotation and none comes near to them.
+    """
 
     def taken(self, passage: Passage) -> tuple[str, int | None]:
-        """The words of a passage that this rests on, and where in the passage they begin."""
-        if not self.quotes:
+        """The words of a passage that this rests on, and where in the passage they begin, as far as is known."""
+        if self.start is not None or not self.quotes:
             return self.text, self.start
-        words = self.quotes[self.passages.index(passage)]
-        return words, passage.chunk.text.find(words)
+        words = next((words for one, words in self.quotes if one == passage), "")
+        return (words, passage.chunk.text.find(words)) if words else (passage.chunk.text, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,11 @@ class Answer:
         """The passages that the answer rests on, in order of first use."""
         by_id = {passage.chunk.id: passage for segment in self.segments for passage in segment.passages}
         return tuple(by_id.values())
+
+    def quotes(self, passage: Passage) -> list[str]:
+        """The words of a passage that each citation of it rests on, in order; "" where nobody knows."""
+        cited = (one for segment in self.segments for one in segment.quotes)
+        return [words for one, words in cited if one.chunk.id == passage.chunk.id]
 
     def line(self, passage: Passage) -> int:
         """The line of the document on which the first words taken from a passage stand."""

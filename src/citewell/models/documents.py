@@ -175,6 +175,15 @@ class Entered:
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What stands around a chunk in its document, and how many chunks that has."""
+
+    before: str
+    after: str
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """What became of a chunk that was cited once."""
 

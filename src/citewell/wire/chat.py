@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from citewell.wire.ask import Topic
 from citewell.wire.errors import ErrorResponse
 from citewell.wire.receipt import Receipt
 from citewell.wire.support import NOTICE, SUPPORT, SupportedSentence
@@ -45,6 +46,12 @@ class SourceCitation(Receipt):
     snippet: str = Field(max_length=200)
     chunk_id: str | None = None
     document_id: UUID | None = None
+    quotes: list[str | None] | None = Field(
+        None,
+        exclude_if=unsaid,
+        description="For each `[n]` in the answer that is of this source, in order: the words of the chunk that it "
+        "rests on, verbatim, or null where nobody knows. `[n]` in code, in a link or after a backslash is none.",
+    )
     status: CitationStatus | None = Field(
         None, exclude_if=unsaid, description="In a history: whether the citation still holds. An answer is fresh."
     )
@@ -65,6 +72,14 @@ class ResponseMetadata(BaseModel):
     request_id: UUID
 
 
+CONFIDENCE: float | None = Field(
+    None, exclude_if=unsaid, ge=0, le=1, description="How likely this answers the question; 0 where nothing does."
+)
+NEAREST: list[Topic] | None = Field(
+    None, exclude_if=unsaid, description="Where nothing was answered: topics that come nearest to the question."
+)
+
+
 class ChatResponse(BaseModel):
     """`answer` is null exactly when `fallback_message` is not: then the sources are all there is."""
 
@@ -73,6 +88,8 @@ class ChatResponse(BaseModel):
     sources: list[SourceCitation | SelectedTextCitation]
     metadata: ResponseMetadata
     session_id: UUID
+    confidence: float | None = CONFIDENCE
+    nearest: list[Topic] | None = NEAREST
     support: list[SupportedSentence] | None = SUPPORT
     notice: str | None = NOTICE
 
@@ -88,11 +105,18 @@ class ChatEvent(BaseModel):
 
 
 class HistoryEntry(BaseModel):
+    """An exchange with all that its reader was given."""
+
     timestamp: datetime
     query: str
     response: str
     sources: list[SourceCitation | SelectedTextCitation]
     complete: bool = Field(True, description="False where the reader left before the answer was told.")
+    metadata: ResponseMetadata | None = Field(None, exclude_if=unsaid)
+    confidence: float | None = CONFIDENCE
+    nearest: list[Topic] | None = NEAREST
+    support: list[SupportedSentence] | None = SUPPORT
+    notice: str | None = NOTICE
 
 
 class HistoryResponse(BaseModel):

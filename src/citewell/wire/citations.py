@@ -1,5 +1,6 @@
-"""`POST /api/v1/citations/verify`: whether what was cited still stands."""
+"""`/api/v1/citations`: what was cited, and whether it still stands."""
 
+from typing import Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -48,3 +49,28 @@ class Verdict(BaseModel):
 
 class VerifyResponse(BaseModel):
     citations: list[Verdict]
+
+
+class CitationDetail(BaseModel):
+    """What stands behind a citation, with enough around it to read it in context.
+
+    Of words that `moved`, where they stand now; of words that `changed`, what stands in their place. Where the document
+    is `deleted` there is nothing to show.
+    """
+
+    id: str = Field(description="The chunk that was cited.")
+    status: Literal["valid", "moved", "changed", "deleted"]
+    documentId: UUID | None = None  # noqa: N815
+    source: str | None = Field(None, description="The file's name.")
+    title: str | None = Field(None, description="The document's.")
+    section: str | None = None
+    headings: list[str] = Field(default_factory=list, description="From the outermost to the section's own.")
+    chunkIndex: int | None = Field(None, ge=0)  # noqa: N815
+    chunkCount: int | None = Field(None, ge=1, description="How many chunks the document has.")  # noqa: N815
+    line: int | None = Field(None, ge=1)
+    lastLine: int | None = Field(None, ge=1)  # noqa: N815
+    page: int | None = Field(None, ge=1)
+    chunkText: str | None = None  # noqa: N815
+    before: str = Field("", description="What stands directly before the chunk, in at most 600 characters.")
+    after: str = Field("", description="What stands directly after it, in at most 600 characters.")
+    source_url: str | None = Field(None, description="The live page at the chunk's heading, where it has an address.")

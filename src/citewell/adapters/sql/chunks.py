@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from citewell.adapters.sql import tables
 from citewell.adapters.sql.engine import storable
-from citewell.models import Chunk, Trace
+from citewell.models import Chunk, Surroundings, Trace
 
 _BATCH = 500  # values in a statement; SQLite takes at most 32,766 and PostgreSQL 32,767
 
@@ -83,6 +83,27 @@ async def trace(connection: AsyncConnection, project: UUID, ids: Iterable[str]) 
         )
         for one in wanted
     }
+
+
+async def around(connection: AsyncConnection, identity: str, characters: int) -> Surroundings | None:
+    chunks, documents, text = tables.chunks, tables.documents, tables.texts.c.text
+    begin = case((chunks.c.start > characters, chunks.c.start - characters), else_=0)
+    siblings = tables.chunks.alias()
+    query = (
+        select(
+            func.substr(text, begin + 1, chunks.c.start - begin).label("before"),
+            func.substr(text, chunks.c.end + 1, characters).label("after"),
+            select(func.count())
+            .where(siblings.c.document_id == chunks.c.document_id)
+            .scalar_subquery()
+            .label("siblings"),
+        )
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .join(tables.texts, tables.texts.c.hash == documents.c.text_hash)
+        .where(chunks.c.id == identity)
+    )
+    row = (await connection.execute(query)).first()
+    return Surroundings(row.before, row.after, row.siblings) if row else None
 
 
 async def _by_id(connection: AsyncConnection, project: UUID, ids: Collection[str]) -> dict[str, Chunk]:

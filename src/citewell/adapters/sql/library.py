@@ -28,9 +28,9 @@ from sqlalchemy import (
 )
 
 from citewell.adapters.sql import tables
-from citewell.adapters.sql.chunks import as_chunk, as_row, batches, text_hash, trace
+from citewell.adapters.sql.chunks import around, as_chunk, as_row, batches, text_hash, trace
 from citewell.adapters.sql.engine import Database, storable
-from citewell.models import Chunk, Document, Entered, Known, Project, Trace
+from citewell.models import Chunk, Document, Entered, Known, Project, Surroundings, Trace
 from citewell.ports import Embedding
 
 _GENERATION = "index_generation"
@@ -206,6 +206,10 @@ class SqlLibrary:
     async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:
         async with self._database.reading() as connection:
             return await trace(connection, project, ids)
+
+    async def around(self, chunk: str, *, characters: int) -> Surroundings | None:
+        async with self._database.reading() as connection:
+            return await around(connection, chunk, characters)
 
     async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]:
         known: dict[str, Embedding] = {}
