@@ -30,6 +30,7 @@ KEPT = ROOT / "src" / "citewell" / "http" / "examples.json"
 BOOK = ROOT / "examples" / "robotics-book"
 
 SESSION = "9f3b1c52-6d0e-4d7a-8a55-2f1c0b7e4a90"
+ASKED = "c67dbae4-1f0b-4a53-9d52-7b8c6e0a4f13"
 QUESTION = "Why do gyroscopes drift?"
 PUMPS = "# Pumps\n\nA pump moves water uphill.\n\n## Priming\n\nFill the casing with water before the first start.\n"
 DEFAULT = Project.named(DEFAULT_PROJECT)
@@ -112,9 +113,11 @@ async def _ask_the_book(asking: Asking) -> None:
     await asking.door("ask_stream", Sent(body={"question": QUESTION}))
     marked = "Integrating a bias makes the result drift."
     await asking.door("query", Sent(body={"query": "What helps against this?", "selected_text": marked}))
-    once = {"Idempotency-Key": "question-1"}
+    once = {"Idempotency-Key": "question-1", "X-Request-ID": ASKED}
     await asking.door("chat", Sent(headers=once, body={"query": QUESTION, "session_id": SESSION}))
     await asking.door("chat_stream", Sent(body={"query": "Tell me more", "session_id": SESSION}))
+    vote = {"session_id": SESSION, "request_id": ASKED, "vote": "up"}
+    await asking.door("feedback", Sent(body=vote))
     await asking.door("history", Sent(path={"session_id": SESSION}, query={"limit": 1}))
     await asking.door("forget", Sent(path={"session_id": SESSION}))
     told = {"projectId": str(DEFAULT.id), "message": QUESTION}

@@ -23,6 +23,7 @@ from citewell.models import (
     Trace,
     Upload,
     Vector,
+    Vote,
     Where,
 )
 from citewell.yardstick import Scale
@@ -327,6 +328,10 @@ class Sessions(Protocol):
         self, session: UUID, owner: Owner, *, limit: int | None = None, offset: int = 0
     ) -> tuple[list[Recorded], int]:
         """Exchanges, oldest first, and how many there are in all."""
+        ...
+
+    async def rate(self, session: UUID, request: UUID, owner: Owner, *, vote: Vote | None) -> None:
+        """Keep what the reader thought of the exchange that this request made; no vote takes one back."""
         ...
 
     async def forget(self, session: UUID, owner: Owner) -> None: ...

@@ -59,6 +59,7 @@ DOORS = {
     ("POST", "/api/query"): Visit("ask", 404, {"query": QUESTION}),
     ("POST", "/chat"): Visit("ask", 404, {"query": QUESTION, "session_id": "{session}"}),
     ("POST", "/chat/stream"): Visit("ask", 404, {"query": QUESTION, "session_id": "{session}"}),
+    ("POST", "/api/v1/feedback"): Visit("ask", 404, {"session_id": "{session}", "request_id": "{said}", "vote": "up"}),
     ("GET", "/history/{session_id}"): Visit("ask", 404),
     ("DELETE", "/history/{session_id}"): Visit("ask", 404),
     ("POST", "/api/v1/chat"): Visit("ask", 404, {"projectId": str(OURS.id), "message": QUESTION}),
@@ -178,6 +179,7 @@ async def opened(settings: Settings) -> AsyncIterator[House]:
         house.ids = {
             "session": said["session_id"],
             "session_id": said["session_id"],
+            "said": said["metadata"]["request_id"],
             "project_id": str(OURS.id),
             "document_id": document["documentId"],
             "index": "0",
@@ -247,7 +249,7 @@ async def test_a_session_of_somebody_else_gives_nothing(house: House) -> None:
     session = house.ids["session"]
     history = await house.visit(("GET", "/history/{session_id}"), "neighbour")
     assert history.json() == {"session_id": session, "entries": [], "total_entries": 0}
-    for door in (("POST", "/chat"), ("POST", "/chat/stream")):
+    for door in (("POST", "/chat"), ("POST", "/chat/stream"), ("POST", "/api/v1/feedback")):
         assert problem(await house.visit(door, "neighbour")) == (404, "NOT_FOUND"), door
     assert (await house.visit(("DELETE", "/history/{session_id}"), "neighbour")).status_code == 204
     assert await house.everything() == before
@@ -328,7 +330,7 @@ async def _use_all(house: House) -> None:
         assert response.is_success, (door, response.text)
         if "/stream" in door[1]:
             assert "error" not in events(response.text)[-1], door
-        if visit.json and "name" not in visit.json:
+        if visit.json and response.content and "name" not in visit.json:
             assert SECRET in response.text, door
     assert problem(await house.visit(("GET", "/api/v1/projects/{project_id}"), "root")) == (404, "NOT_FOUND")
     kept = (await house.visit(("GET", "/api/v1/projects"), "root")).json()["projects"]

@@ -28,6 +28,7 @@ from citewell.wire.chat import ChatEvent, ChatRequest, ChatResponse, HistoryResp
 from citewell.wire.citations import VerifyRequest, VerifyResponse
 from citewell.wire.documents import Chunk, Document, DocumentDetail, DocumentList
 from citewell.wire.errors import ErrorResponse
+from citewell.wire.feedback import FeedbackRequest, Vote
 from citewell.wire.health import Health, Ready
 from citewell.wire.projects import Project, ProjectList, ProjectRequest
 from citewell.wire.query import QueryRequest, QueryResponse
@@ -113,6 +114,13 @@ class Client:
         """What was said in a session, oldest first; each citation says whether it still holds."""
         call = Call("GET", f"/history/{session_id}", query={"limit": limit, "offset": offset})
         return await self._transport.call(call, HistoryResponse)
+
+    async def feedback(
+        self, session_id: UUID, request_id: UUID, vote: Vote | None, *, project: UUID = _DEFAULT
+    ) -> None:
+        """Vote for or against an answer, by the `request_id` of its metadata; None takes the vote back."""
+        body = _valid(FeedbackRequest, session_id=session_id, request_id=request_id, vote=vote, project_id=project)
+        await self._transport.done(Call("POST", "/api/v1/feedback", body))
 
     async def forget(self, session_id: UUID) -> None:
         """Forget a session and all that was said in it."""

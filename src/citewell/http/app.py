@@ -13,7 +13,21 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from citewell import __version__, wiring
-from citewell.http import ask, chat, docs, documents, health, metrics, page, projects, query, search, v1_chat, verify
+from citewell.http import (
+    ask,
+    chat,
+    docs,
+    documents,
+    feedback,
+    health,
+    metrics,
+    page,
+    projects,
+    query,
+    search,
+    v1_chat,
+    verify,
+)
 from citewell.http.errors import install, problem_response
 from citewell.http.gate import Gate, told_length
 from citewell.http.metrics import Metrics
@@ -28,6 +42,7 @@ _ROUTERS = (
     ask.router,
     query.router,
     chat.router,
+    feedback.router,
     v1_chat.router,
     search.router,
     verify.router,

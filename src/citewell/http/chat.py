@@ -103,6 +103,7 @@ async def history(
             response=one.response,
             sources=[_as_kept(source, traces) for source in one.sources],
             complete=one.complete,
+            feedback=one.feedback,
         )
         for one in told
     ]

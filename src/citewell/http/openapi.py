@@ -54,7 +54,7 @@ _CODES: dict[str, tuple[ErrorCode, ...]] = {
     "500": ("INTERNAL_ERROR",),
     "503": ("EMPTY_KNOWLEDGE_BASE", "QDRANT_UNAVAILABLE", "SERVICE_UNAVAILABLE", "GEMINI_UNAVAILABLE"),
 }
-_FINE = {"200": "The answer.", "201": "Made.", "202": "Taken in; it is being read.", "204": "Gone."}
+_FINE = {"200": "The answer.", "201": "Made.", "202": "Taken in; it is being read.", "204": "Done."}
 _PROBLEM = {"$ref": "#/components/schemas/ErrorResponse"}
 _OF_BODIES = ("413", "415")
 

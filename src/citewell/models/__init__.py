@@ -34,7 +34,7 @@ from citewell.models.documents import (
     document_id,
 )
 from citewell.models.ingests import IngestResult, Preview
-from citewell.models.keeping import Key, Owner, Recorded, Scope, Status, Upload
+from citewell.models.keeping import Key, Owner, Recorded, Scope, Status, Upload, Vote
 from citewell.models.where import EVERYWHERE, Where
 
 __all__ = [
@@ -72,6 +72,7 @@ __all__ = [
     "Upload",
     "Vector",
     "Verdict",
+    "Vote",
     "Where",
     "Window",
     "chunk_id",

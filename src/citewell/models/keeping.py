@@ -7,6 +7,9 @@ from uuid import UUID
 
 from citewell.models.documents import Project, document_id
 
+Vote = Literal["up", "down"]
+"""What a reader thought of an answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
@@ -20,6 +23,7 @@ class Recorded:
     metadata: dict[str, object] = field(default_factory=dict)
     complete: bool = True
     """Whether all was said before the reader left."""
+    feedback: Vote | None = None
 
 
 @dataclass(frozen=True, slots=True)

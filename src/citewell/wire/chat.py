@@ -93,6 +93,7 @@ class HistoryEntry(BaseModel):
     response: str
     sources: list[SourceCitation | SelectedTextCitation]
     complete: bool = Field(True, description="False where the reader left before the answer was told.")
+    feedback: Literal["up", "down"] | None = Field(None, exclude_if=unsaid, description="The reader's vote, if any.")
 
 
 class HistoryResponse(BaseModel):
