@@ -12,6 +12,7 @@ from citewell.models import (
     Document,
     Entered,
     Exchange,
+    Gap,
     Key,
     Known,
     Matrix,
@@ -294,7 +295,7 @@ class Projects(Protocol):
         ...
 
     async def drop(self, identity: UUID) -> None:
-        """Forget the project, its sessions, uploads and past citations, and revoke the keys that open only it.
+        """Forget the project and all that is kept of it, and revoke the keys that open only it.
 
         Its documents are an ingest's to remove, before this.
         """
@@ -335,6 +336,23 @@ class Sessions(Protocol):
         ...
 
     async def forget(self, session: UUID, owner: Owner) -> None: ...
+
+
+class Gaps(Protocol):
+    """Questions that a project's documents did not answer, for whoever writes them. Each project has 1,000 at most."""
+
+    async def note(self, project: UUID, question: str) -> None:
+        """Count a question; one that differs in case, spacing or its last mark is the same. The oldest make room.
+
+        Of a project that is not there nothing is kept.
+        """
+        ...
+
+    async def gaps(self, project: UUID, *, limit: int) -> list[Gap]:
+        """What was asked last comes first."""
+        ...
+
+    async def forget(self, project: UUID) -> None: ...
 
 
 class Keys(Protocol):

@@ -70,6 +70,8 @@ DOORS = {
     ("POST", "/api/v1/projects"): Visit("admin", 401, {"name": "ours"}),
     ("GET", "/api/v1/projects"): Visit("admin", 200),
     ("GET", "/api/v1/projects/{project_id}"): Visit("admin", 404),
+    ("GET", "/api/v1/projects/{project_id}/gaps"): Visit("admin", 404),
+    ("DELETE", "/api/v1/projects/{project_id}/gaps"): Visit("admin", 404),
     ("GET", "/api/v1/projects/{project_id}/documents"): Visit("admin", 404),
     ("GET", "/api/v1/documents/{document_id}"): Visit("admin", 404),
     ("GET", "/api/v1/documents/{document_id}/chunks/{index}"): Visit("admin", 404),
@@ -109,6 +111,8 @@ class House:
         for project in (DEFAULT, OURS, THEIRS):
             path = f"/api/v1/projects/{project.id}"
             seen[path] = (await self.http.get(path, headers=sent)).json()
+            for part in ("gaps",):
+                seen[f"{path}/{part}"] = (await self.http.get(f"{path}/{part}", headers=sent)).json()
             listed = (await self.http.get(f"{path}/documents", headers=sent)).json()
             seen[f"{path}/documents"] = listed
             for document in listed["documents"]:
@@ -169,6 +173,7 @@ async def opened(settings: Settings) -> AsyncIterator[House]:
             "their widget": await made_key(keeping, scope="ask", project=THEIRS),
             "revoked": await made_key(keeping, scope="admin", revoked=True),
         }
+        await keeping.gaps.note(OURS.id, f"What is a {SECRET} made of?")
     keys["forged"] = keys["root"][:-1] + ("0" if keys["root"][-1] != "0" else "1")
     async with running(settings) as http:
         house = House(http, keys)

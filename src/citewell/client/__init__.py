@@ -24,6 +24,7 @@ from citewell.models import DEFAULT_PROJECT
 from citewell.models import Project as Named
 from citewell.wire import v1_chat as v1
 from citewell.wire.ask import AskRequest, AskResponse, StreamChunk
+from citewell.wire.authors import Gap, GapList
 from citewell.wire.chat import ChatEvent, ChatRequest, ChatResponse, HistoryResponse, MetadataFilter
 from citewell.wire.citations import VerifyRequest, VerifyResponse
 from citewell.wire.documents import Chunk, Document, DocumentDetail, DocumentList
@@ -206,6 +207,14 @@ class Client:
         """Remove a document; whether that is done, or waits for another ingest."""
         call = Call("DELETE", f"/api/v1/projects/{project}/documents/{document}")
         return await self._transport.done(call) == 204
+
+    async def gaps(self, *, project: UUID = _DEFAULT, limit: int = 50) -> list[Gap]:
+        """Questions that a project's documents did not answer, newest first."""
+        call = Call("GET", f"/api/v1/projects/{project}/gaps", query={"limit": limit})
+        return (await self._transport.call(call, GapList)).gaps
+
+    async def forget_gaps(self, *, project: UUID = _DEFAULT) -> None:
+        await self._transport.done(Call("DELETE", f"/api/v1/projects/{project}/gaps"))
 
     async def health(self) -> Health:
         """How each service feels; no error where one is unavailable, for this is the question."""

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from uuid import UUID, uuid4
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from citewell import __version__, wiring
 from citewell.http import (
     ask,
+    authors,
     chat,
     docs,
     documents,
@@ -31,6 +33,7 @@ from citewell.http import (
 from citewell.http.errors import install, problem_response
 from citewell.http.gate import Gate, told_length
 from citewell.http.metrics import Metrics
+from citewell.http.noting import Noting
 from citewell.http.openapi import describe
 from citewell.http.worker import Worker
 from citewell.logs import request_id
@@ -47,6 +50,7 @@ _ROUTERS = (
     search.router,
     verify.router,
     projects.router,
+    authors.router,
     documents.uploading,
     documents.router,
     health.router,
@@ -69,7 +73,9 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with wiring.reading(settings) as reading, wiring.keeping(settings) as keeping:
             await reading.engines.embedder.warm()  # before the first reader waits for it
-            app.state.settings, app.state.reading, app.state.keeping = settings, reading, keeping
+            noting = Noting(keeping.gaps)
+            app.state.settings, app.state.keeping = settings, keeping
+            app.state.reading = replace(reading, engines=replace(reading.engines, missed=noting))
             app.state.gate = Gate(settings, keeping.keys)
             app.state.metrics = Metrics(app.state.gate)
             app.state.worker = Worker(settings, keeping.uploads)
@@ -78,6 +84,7 @@ def create_app(settings: Settings) -> FastAPI:
             finally:
                 await app.state.gate.emptied()
                 await app.state.worker.close()
+                await noting.close()
 
     app = FastAPI(
         title="Citewell",

@@ -23,6 +23,7 @@ _TAGS = {
     "projects": "Any project: ask it, search it, make it, delete it.",
     "citations": "Whether what was cited still stands.",
     "documents": "What a project holds, and what is on its way in.",
+    "authors": "What readers asked and thought, how ingests went, how good the answers are.",
     "operating": "For whoever runs the server.",
     "page": "For readers, in a browser.",
 }

@@ -36,6 +36,16 @@ class Owner:
     """Whether every session of the project may be seen."""
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A question that a project's documents did not answer, as it was last asked."""
+
+    question: str
+    times: int
+    first_at: datetime
+    last_at: datetime
+
+
 Scope = Literal["ask", "admin"]
 
 
