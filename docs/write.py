@@ -30,12 +30,16 @@ KEPT = ROOT / "src" / "citewell" / "http" / "examples.json"
 BOOK = ROOT / "examples" / "robotics-book"
 
 SESSION = "9f3b1c52-6d0e-4d7a-8a55-2f1c0b7e4a90"
+ASKED = "c67dbae4-1f0b-4a53-9d52-7b8c6e0a4f13"
 QUESTION = "Why do gyroscopes drift?"
 PUMPS = "# Pumps\n\nA pump moves water uphill.\n\n## Priming\n\nFill the casing with water before the first start.\n"
 DEFAULT = Project.named(DEFAULT_PROJECT)
 HANDBOOK = Project.named("handbook")
 PUMPS_ID = str(document_id(HANDBOOK, "pumps.md"))
-_PASSING = {"timestamp", "createdAt", "updatedAt", "query_time_ms", "latency_ms", "totalDuration", "request_id"}
+_PASSING = {
+    "timestamp", "createdAt", "updatedAt", "lastAskedAt", "startedAt", "finishedAt", "at",
+    "query_time_ms", "latency_ms", "totalDuration", "request_id",
+}  # fmt: skip
 
 
 class Asking:
@@ -112,14 +116,24 @@ async def _ask_the_book(asking: Asking) -> None:
     await asking.door("ask_stream", Sent(body={"question": QUESTION}))
     marked = "Integrating a bias makes the result drift."
     await asking.door("query", Sent(body={"query": "What helps against this?", "selected_text": marked}))
-    once = {"Idempotency-Key": "question-1"}
+    once = {"Idempotency-Key": "question-1", "X-Request-ID": ASKED}
     await asking.door("chat", Sent(headers=once, body={"query": QUESTION, "session_id": SESSION}))
     await asking.door("chat_stream", Sent(body={"query": "Tell me more", "session_id": SESSION}))
+    vote = {"session_id": SESSION, "request_id": ASKED, "vote": "up"}
+    await asking.door("feedback", Sent(body=vote))
     await asking.door("history", Sent(path={"session_id": SESSION}, query={"limit": 1}))
     await asking.door("forget", Sent(path={"session_id": SESSION}))
     told = {"projectId": str(DEFAULT.id), "message": QUESTION}
     answer = await asking.door("v1_chat", Sent(body=told))
     await asking.door("v1_chat_stream", Sent(body=told))
+    for question in ("How long does a chicken roast?", "Who composed the opera Aida?"):
+        await asking.error("ask", Sent(body={"question": question}))
+    gaps = Sent(path={"project_id": str(DEFAULT.id)}, query={"limit": 2})
+    for _ in range(300):  # they are noted after the answer is told
+        if len((await asking.door("list_gaps", gaps))["gaps"]) == 2:
+            break
+        await asyncio.sleep(0.1)
+    await asking.door("forget_gaps", Sent(path={"project_id": str(DEFAULT.id)}))
     await asking.door("search", Sent(body={"query": "gyroscope drift", "top_k": 1}))
     cited = answer["sources"][0]["id"]
     await asking.door("verify", Sent(body={"ids": [cited, "0" * 64]}))

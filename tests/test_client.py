@@ -65,7 +65,9 @@ async def test_a_conversation_is_kept_read_back_and_forgotten(client: Client) ->
     last = events[-1].response
     assert last is not None
     assert "".join(event.delta or "" for event in events) == last.answer
+    await client.feedback(first.session_id, first.metadata.request_id, "up")
     told = await client.history(first.session_id)
+    assert [entry.feedback for entry in told.entries] == ["up", None]
     assert [entry.query for entry in told.entries] == [QUESTION, "Tell me more"]
     assert (await client.history(first.session_id, limit=1, offset=1)).entries == told.entries[1:]
     await client.forget(first.session_id)

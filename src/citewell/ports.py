@@ -12,6 +12,7 @@ from citewell.models import (
     Document,
     Entered,
     Exchange,
+    Gap,
     Key,
     Known,
     Matrix,
@@ -24,6 +25,7 @@ from citewell.models import (
     Trace,
     Upload,
     Vector,
+    Vote,
     Where,
 )
 from citewell.yardstick import Scale
@@ -298,7 +300,7 @@ class Projects(Protocol):
         ...
 
     async def drop(self, identity: UUID) -> None:
-        """Forget the project, its sessions, uploads and past citations, and revoke the keys that open only it.
+        """Forget the project and all that is kept of it, and revoke the keys that open only it.
 
         Its documents are an ingest's to remove, before this.
         """
@@ -334,7 +336,28 @@ class Sessions(Protocol):
         """Exchanges, oldest first, and how many there are in all."""
         ...
 
+    async def rate(self, session: UUID, request: UUID, owner: Owner, *, vote: Vote | None) -> None:
+        """Keep what the reader thought of the exchange that this request made; no vote takes one back."""
+        ...
+
     async def forget(self, session: UUID, owner: Owner) -> None: ...
+
+
+class Gaps(Protocol):
+    """Questions that a project's documents did not answer, for whoever writes them. Each project has 1,000 at most."""
+
+    async def note(self, project: UUID, question: str) -> None:
+        """Count a question; one that differs in case, spacing or its last mark is the same. The oldest make room.
+
+        Of a project that is not there nothing is kept.
+        """
+        ...
+
+    async def gaps(self, project: UUID, *, limit: int) -> list[Gap]:
+        """What was asked last comes first."""
+        ...
+
+    async def forget(self, project: UUID) -> None: ...
 
 
 class Keys(Protocol):

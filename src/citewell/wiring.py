@@ -10,6 +10,7 @@ from typing import assert_never
 
 from citewell.adapters.sql import (
     Database,
+    SqlGaps,
     SqlKeys,
     SqlLibrary,
     SqlProjects,
@@ -25,7 +26,7 @@ from citewell.errors import SettingsError
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines as IngestEngines
 from citewell.ingest.reading import Recipe
-from citewell.ports import Embedder, Index, Keys, Library, Projects, Reranker, Sessions, Shelf, Uploads, Writer
+from citewell.ports import Embedder, Gaps, Index, Keys, Library, Projects, Reranker, Sessions, Shelf, Uploads, Writer
 from citewell.settings import Settings, variable
 
 _log = logging.getLogger("citewell.wiring")
@@ -98,13 +99,16 @@ class Keeping:
     keys: Keys
     uploads: Uploads
     projects: Projects
+    gaps: Gaps
 
 
 @asynccontextmanager
 async def keeping(settings: Settings) -> AsyncIterator[Keeping]:
     """Just the database: no model, no index, no lock."""
     async with _opened(_database(settings)) as database:
-        yield Keeping(SqlSessions(database), SqlKeys(database), SqlUploads(database), SqlProjects(database))
+        yield Keeping(
+            SqlSessions(database), SqlKeys(database), SqlUploads(database), SqlProjects(database), SqlGaps(database)
+        )
 
 
 def _ingest_engines(settings: Settings, database: Database, embedder: Embedder) -> IngestEngines:

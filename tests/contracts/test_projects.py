@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from citewell.adapters.sql import SqlKeys, SqlProjects, SqlSessions, SqlUploads
+from citewell.adapters.sql import SqlGaps, SqlKeys, SqlProjects, SqlSessions, SqlUploads
 from citewell.adapters.sql.engine import Database
 from citewell.models import Key, Owner, Project, Recorded, Upload
 from tests.conftest import PROJECT
@@ -59,18 +59,20 @@ async def test_an_unknown_project_is_none(projects: SqlProjects) -> None:
 async def test_a_dropped_project_takes_what_was_its_own_and_nothing_else(
     projects: SqlProjects, opened: Database
 ) -> None:
-    sessions, uploads = SqlSessions(opened), SqlUploads(opened)
+    sessions, uploads, gaps = SqlSessions(opened), SqlUploads(opened), SqlGaps(opened)
     told: dict[UUID, Recorded] = {}
     for one in (OURS, THEIRS):
         await projects.create(one)
         told[one.id] = await sessions.record(Recorded(uuid4(), NOON, "Q?", "A."), Owner(one.id))
         await uploads.add(Upload(uuid4(), one, "a.md", "ingest", "PENDING", 1, NOON), content=b"a")
+        await gaps.note(one.id, "Who sings?")
     await projects.drop(OURS.id)
     assert await projects.project(OURS.id) is None
     assert await sessions.history(told[OURS.id].session_id, Owner(OURS.id)) == ([], 0)
     assert await uploads.uploads(OURS.id) == []
     assert await sessions.history(told[THEIRS.id].session_id, Owner(THEIRS.id)) == ([told[THEIRS.id]], 1)
     assert len(await uploads.uploads(THEIRS.id)) == 1
+    assert [len(await gaps.gaps(one.id, limit=9)) for one in (OURS, THEIRS)] == [0, 1]
     assert await projects.create(OURS)
 
 

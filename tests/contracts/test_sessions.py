@@ -237,6 +237,47 @@ async def test_a_session_that_is_forgotten_is_gone(sessions: SqlSessions, opened
     assert left == [kept.session_id]
 
 
+def rated(session: UUID, request: UUID, number: int = 0) -> Recorded:
+    return replace(told(session, number), metadata={"request_id": str(request)})
+
+
+async def test_a_vote_is_kept_with_its_exchange_changed_and_taken_back(sessions: SqlSessions) -> None:
+    session, first, second = uuid4(), uuid4(), uuid4()
+    for number, request in enumerate((first, second)):
+        await sessions.record(rated(session, request, number), ME)
+    for vote in ("up", "down", None):
+        await sessions.rate(session, second, ME, vote=vote)
+        kept, _ = await sessions.history(session, ME)
+        assert [one.feedback for one in kept] == [None, vote]
+
+
+async def test_a_vote_for_what_was_never_said_is_not_found(sessions: SqlSessions) -> None:
+    session, request = uuid4(), uuid4()
+    await sessions.record(rated(session, request), ME)
+    await sessions.record(told(session, 1), ME)
+    for elsewhere, said in ((session, uuid4()), (uuid4(), request)):
+        with pytest.raises(NotFound):
+            await sessions.rate(elsewhere, said, ME, vote="up")
+    assert {one.feedback for one in (await sessions.history(session, ME))[0]} == {None}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+async def test_nobody_votes_in_a_session_of_somebody_else(sessions: SqlSessions, other: Owner) -> None:
+    session, request = uuid4(), uuid4()
+    await sessions.record(rated(session, request), ME)
+    with pytest.raises(NotFound):
+        await sessions.rate(session, request, other, vote="down")
+    assert (await sessions.history(session, ME))[0][0].feedback is None
+
+
+async def test_a_vote_goes_with_the_words_it_was_for(sessions: SqlSessions) -> None:
+    session, request = uuid4(), uuid4()
+    cut = replace(rated(session, request), complete=False)
+    await sessions.record(cut, ME, once="retry-1")
+    await sessions.rate(session, request, ME, vote="down")
+    assert (await sessions.record(rated(session, uuid4()), ME, once="retry-1")).feedback is None
+
+
 async def test_text_that_no_database_takes_is_kept_with_marks_in_its_place(sessions: SqlSessions) -> None:
     odd = "a\0b\ud800c"
     strange = Recorded(uuid4(), NOON, odd, odd, sources=({odd: [odd]},), metadata={"said": {"by": odd}})

@@ -60,6 +60,7 @@ DOORS = {
     ("POST", "/api/query"): Visit("ask", 404, {"query": QUESTION}),
     ("POST", "/chat"): Visit("ask", 404, {"query": QUESTION, "session_id": "{session}"}),
     ("POST", "/chat/stream"): Visit("ask", 404, {"query": QUESTION, "session_id": "{session}"}),
+    ("POST", "/api/v1/feedback"): Visit("ask", 404, {"session_id": "{session}", "request_id": "{said}", "vote": "up"}),
     ("GET", "/history/{session_id}"): Visit("ask", 404),
     ("DELETE", "/history/{session_id}"): Visit("ask", 404),
     ("POST", "/api/v1/chat"): Visit("ask", 404, {"projectId": str(OURS.id), "message": QUESTION}),
@@ -71,6 +72,8 @@ DOORS = {
     ("POST", "/api/v1/projects"): Visit("admin", 401, {"name": "ours"}),
     ("GET", "/api/v1/projects"): Visit("admin", 200),
     ("GET", "/api/v1/projects/{project_id}"): Visit("admin", 404),
+    ("GET", "/api/v1/projects/{project_id}/gaps"): Visit("admin", 404),
+    ("DELETE", "/api/v1/projects/{project_id}/gaps"): Visit("admin", 404),
     ("GET", "/api/v1/projects/{project_id}/documents"): Visit("admin", 404),
     ("GET", "/api/v1/documents/{document_id}"): Visit("admin", 404),
     ("GET", "/api/v1/documents/{document_id}/chunks/{index}"): Visit("admin", 404),
@@ -112,6 +115,8 @@ class House:
         for project in (DEFAULT, OURS, THEIRS):
             path = f"/api/v1/projects/{project.id}"
             seen[path] = (await self.http.get(path, headers=sent)).json()
+            for part in ("gaps",):
+                seen[f"{path}/{part}"] = (await self.http.get(f"{path}/{part}", headers=sent)).json()
             listed = (await self.http.get(f"{path}/documents", headers=sent)).json()
             seen[f"{path}/documents"] = listed
             for document in listed["documents"]:
@@ -172,6 +177,7 @@ async def opened(settings: Settings) -> AsyncIterator[House]:
             "their widget": await made_key(keeping, scope="ask", project=THEIRS),
             "revoked": await made_key(keeping, scope="admin", revoked=True),
         }
+        await keeping.gaps.note(OURS.id, f"What is a {SECRET} made of?")
     keys["forged"] = keys["root"][:-1] + ("0" if keys["root"][-1] != "0" else "1")
     async with running(settings) as http:
         house = House(http, keys)
@@ -182,6 +188,7 @@ async def opened(settings: Settings) -> AsyncIterator[House]:
         house.ids = {
             "session": said["session_id"],
             "session_id": said["session_id"],
+            "said": said["metadata"]["request_id"],
             "project_id": str(OURS.id),
             "document_id": document["documentId"],
             "index": "0",
@@ -289,7 +296,7 @@ async def test_a_session_of_somebody_else_gives_nothing(house: House) -> None:
     session = house.ids["session"]
     history = await house.visit(("GET", "/history/{session_id}"), "neighbour")
     assert history.json() == {"session_id": session, "entries": [], "total_entries": 0}
-    for door in (("POST", "/chat"), ("POST", "/chat/stream")):
+    for door in (("POST", "/chat"), ("POST", "/chat/stream"), ("POST", "/api/v1/feedback")):
         assert problem(await house.visit(door, "neighbour")) == (404, "NOT_FOUND"), door
     assert (await house.visit(("DELETE", "/history/{session_id}"), "neighbour")).status_code == 204
     assert await house.everything() == before
@@ -370,7 +377,7 @@ async def _use_all(house: House) -> None:
         assert response.is_success, (door, response.text)
         if "/stream" in door[1]:
             assert "error" not in events(response.text)[-1], door
-        if visit.json and "name" not in visit.json:
+        if visit.json and response.content and "name" not in visit.json:
             assert SECRET in response.text, door
     assert problem(await house.visit(("GET", "/api/v1/projects/{project_id}"), "root")) == (404, "NOT_FOUND")
     kept = (await house.visit(("GET", "/api/v1/projects"), "root")).json()["projects"]

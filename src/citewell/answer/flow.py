@@ -75,7 +75,11 @@ async def answer(
                 else:
                     yield piece
         stages.reach("COMPLETED", **_facts(told))
-    yield told
+    try:
+        yield told
+    finally:  # many who listen leave once they have the answer
+        if engines.missed and told.mode == "no_results" and asked.kind == "question" and not where:
+            engines.missed(project.id, asked.question)
 
 
 async def whole(pieces: AsyncGenerator[Piece | Answer, None], render: Callable[[Piece], str]) -> tuple[str, Answer]:

@@ -1,7 +1,7 @@
 """Find the passages a question is about, and how much each of its words matters here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from math import log
@@ -26,6 +26,8 @@ class Engines:
     """None where answers are quotations."""
     strict: bool = False
     """Whether sentences that no passage supports are dropped, not only marked."""
+    missed: Callable[[UUID, str], None] | None = None
+    """Told of each question that all of a project's documents do not answer; must not take long, and not fail."""
     index_timeout_seconds: float = 10.0
     embedder_timeout_seconds: float = 10.0
 

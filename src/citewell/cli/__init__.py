@@ -11,6 +11,7 @@ from citewell.cli.evaluating import evaluate
 from citewell.cli.guarding import keys
 from citewell.cli.ingesting import ingest
 from citewell.cli.keeping import doctor
+from citewell.cli.missing import gaps
 from citewell.cli.verifying import verify
 from citewell.cli.working import worker
 
@@ -32,5 +33,5 @@ def main() -> None:
     """
 
 
-for one in (ingest, ask, chat, search, serve, documents, verify, doctor, keys, worker, evaluate):
+for one in (ingest, ask, chat, search, serve, documents, verify, doctor, keys, worker, evaluate, gaps):
     main.add_command(one)

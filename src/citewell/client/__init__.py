@@ -24,10 +24,12 @@ from citewell.models import DEFAULT_PROJECT
 from citewell.models import Project as Named
 from citewell.wire import v1_chat as v1
 from citewell.wire.ask import AskRequest, AskResponse, StreamChunk
+from citewell.wire.authors import Gap, GapList
 from citewell.wire.chat import ChatEvent, ChatRequest, ChatResponse, HistoryResponse, MetadataFilter
 from citewell.wire.citations import CitationDetail, VerifyRequest, VerifyResponse
 from citewell.wire.documents import Chunk, Document, DocumentDetail, DocumentList
 from citewell.wire.errors import ErrorResponse
+from citewell.wire.feedback import FeedbackRequest, Vote
 from citewell.wire.health import Health, Ready
 from citewell.wire.projects import Project, ProjectList, ProjectRequest
 from citewell.wire.query import QueryRequest, QueryResponse
@@ -117,6 +119,13 @@ class Client:
         """What was said in a session, oldest first; each citation says whether it still holds."""
         query = {"limit": limit, "offset": offset, **_in(project)}
         return await self._transport.call(Call("GET", f"/history/{session_id}", query=query), HistoryResponse)
+
+    async def feedback(
+        self, session_id: UUID, request_id: UUID, vote: Vote | None, *, project: UUID = _DEFAULT
+    ) -> None:
+        """Vote for or against an answer, by the `request_id` of its metadata; None takes the vote back."""
+        body = _valid(FeedbackRequest, session_id=session_id, request_id=request_id, vote=vote, project_id=project)
+        await self._transport.done(Call("POST", "/api/v1/feedback", body))
 
     async def forget(self, session_id: UUID, *, project: UUID = _DEFAULT) -> None:
         """Forget a session and all that was said in it."""
@@ -208,6 +217,14 @@ class Client:
         """Remove a document; whether that is done, or waits for another ingest."""
         call = Call("DELETE", f"/api/v1/projects/{project}/documents/{document}")
         return await self._transport.done(call) == 204
+
+    async def gaps(self, *, project: UUID = _DEFAULT, limit: int = 50) -> list[Gap]:
+        """Questions that a project's documents did not answer, newest first."""
+        call = Call("GET", f"/api/v1/projects/{project}/gaps", query={"limit": limit})
+        return (await self._transport.call(call, GapList)).gaps
+
+    async def forget_gaps(self, *, project: UUID = _DEFAULT) -> None:
+        await self._transport.done(Call("DELETE", f"/api/v1/projects/{project}/gaps"))
 
     async def health(self) -> Health:
         """How each service feels; no error where one is unavailable, for this is the question."""

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from uuid import UUID, uuid4
@@ -13,10 +14,26 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from citewell import __version__, wiring
-from citewell.http import ask, chat, docs, documents, health, metrics, page, projects, query, search, v1_chat, verify
+from citewell.http import (
+    ask,
+    authors,
+    chat,
+    docs,
+    documents,
+    feedback,
+    health,
+    metrics,
+    page,
+    projects,
+    query,
+    search,
+    v1_chat,
+    verify,
+)
 from citewell.http.errors import install, problem_response
 from citewell.http.gate import Gate, told_length
 from citewell.http.metrics import Metrics
+from citewell.http.noting import Noting
 from citewell.http.openapi import describe
 from citewell.http.worker import Worker
 from citewell.logs import request_id
@@ -28,10 +45,12 @@ _ROUTERS = (
     ask.router,
     query.router,
     chat.router,
+    feedback.router,
     v1_chat.router,
     search.router,
     verify.router,
     projects.router,
+    authors.router,
     documents.uploading,
     documents.router,
     health.router,
@@ -54,7 +73,9 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with wiring.reading(settings) as reading, wiring.keeping(settings) as keeping:
             await reading.engines.embedder.warm()  # before the first reader waits for it
-            app.state.settings, app.state.reading, app.state.keeping = settings, reading, keeping
+            noting = Noting(keeping.gaps)
+            app.state.settings, app.state.keeping = settings, keeping
+            app.state.reading = replace(reading, engines=replace(reading.engines, missed=noting))
             app.state.gate = Gate(settings, keeping.keys)
             app.state.metrics = Metrics(app.state.gate)
             app.state.worker = Worker(settings, keeping.uploads)
@@ -63,6 +84,7 @@ def create_app(settings: Settings) -> FastAPI:
             finally:
                 await app.state.gate.emptied()
                 await app.state.worker.close()
+                await noting.close()
 
     app = FastAPI(
         title="Citewell",

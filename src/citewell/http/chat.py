@@ -300,6 +300,7 @@ def _entry(kept: Recorded, traces: dict[str, Trace]) -> HistoryEntry:
         nearest=beside.nearest,
         support=beside.support,
         notice=beside.notice,
+        feedback=kept.feedback,
     )
 
 

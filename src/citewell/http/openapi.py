@@ -23,6 +23,7 @@ _TAGS = {
     "projects": "Any project: ask it, search it, make it, delete it.",
     "citations": "Whether what was cited still stands.",
     "documents": "What a project holds, and what is on its way in.",
+    "authors": "What readers asked and thought, how ingests went, how good the answers are.",
     "operating": "For whoever runs the server.",
     "page": "For readers, in a browser.",
 }
@@ -54,7 +55,7 @@ _CODES: dict[str, tuple[ErrorCode, ...]] = {
     "500": ("INTERNAL_ERROR",),
     "503": ("EMPTY_KNOWLEDGE_BASE", "QDRANT_UNAVAILABLE", "SERVICE_UNAVAILABLE", "GEMINI_UNAVAILABLE"),
 }
-_FINE = {"200": "The answer.", "201": "Made.", "202": "Taken in; it is being read.", "204": "Gone."}
+_FINE = {"200": "The answer.", "201": "Made.", "202": "Taken in; it is being read.", "204": "Done."}
 _PROBLEM = {"$ref": "#/components/schemas/ErrorResponse"}
 _OF_BODIES = ("413", "415")
 

@@ -35,7 +35,7 @@ from citewell.models.documents import (
     document_id,
 )
 from citewell.models.ingests import IngestResult, Preview
-from citewell.models.keeping import Key, Owner, Recorded, Scope, Status, Upload
+from citewell.models.keeping import Gap, Key, Owner, Recorded, Scope, Status, Upload, Vote
 from citewell.models.where import EVERYWHERE, Where
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "Document",
     "Entered",
     "Exchange",
+    "Gap",
     "IngestResult",
     "Key",
     "Known",
@@ -74,6 +75,7 @@ __all__ = [
     "Upload",
     "Vector",
     "Verdict",
+    "Vote",
     "Where",
     "Window",
     "chunk_id",

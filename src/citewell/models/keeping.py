@@ -7,6 +7,9 @@ from uuid import UUID
 
 from citewell.models.documents import Project, document_id
 
+Vote = Literal["up", "down"]
+"""What a reader thought of an answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
@@ -20,6 +23,7 @@ class Recorded:
     metadata: dict[str, object] = field(default_factory=dict)
     complete: bool = True
     """Whether all was said before the reader left."""
+    feedback: Vote | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,16 @@ class Owner:
     key: str = ""
     admin: bool = False
     """Whether every session of the project may be seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A question that a project's documents did not answer, as it was last asked."""
+
+    question: str
+    times: int
+    first_at: datetime
+    last_at: datetime
 
 
 Scope = Literal["ask", "admin"]

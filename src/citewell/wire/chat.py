@@ -117,6 +117,7 @@ class HistoryEntry(BaseModel):
     nearest: list[Topic] | None = NEAREST
     support: list[SupportedSentence] | None = SUPPORT
     notice: str | None = NOTICE
+    feedback: Literal["up", "down"] | None = Field(None, exclude_if=unsaid, description="The reader's vote, if any.")
 
 
 class HistoryResponse(BaseModel):

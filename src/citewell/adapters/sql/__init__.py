@@ -1,6 +1,7 @@
 """One database for everything that must last: the library, conversations, keys and uploads; SQLite or PostgreSQL."""
 
 from citewell.adapters.sql.engine import Database, check_place, is_made
+from citewell.adapters.sql.gaps import SqlGaps
 from citewell.adapters.sql.keys import SqlKeys
 from citewell.adapters.sql.library import SqlLibrary
 from citewell.adapters.sql.projects import SqlProjects
@@ -9,6 +10,7 @@ from citewell.adapters.sql.uploads import SqlUploads
 
 __all__ = [
     "Database",
+    "SqlGaps",
     "SqlKeys",
     "SqlLibrary",
     "SqlProjects",

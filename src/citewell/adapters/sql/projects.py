@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Select, delete, select, update
 
 from citewell.adapters.sql.engine import Database, storable
-from citewell.adapters.sql.tables import keys, past_chunks, projects, sessions, uploads
+from citewell.adapters.sql.tables import evaluations, gaps, ingests, keys, past_chunks, projects, sessions, uploads
 from citewell.models import DEFAULT_PROJECT, Project
 
 _DEFAULT = Project.named(DEFAULT_PROJECT)
@@ -48,7 +48,7 @@ class SqlProjects:
         shut = update(keys).where(keys.c.project_id == identity, keys.c.revoked_at.is_(None))
         async with self._database.writing() as connection:
             await connection.execute(shut.values(revoked_at=datetime.now(UTC)))
-            for table in (sessions, uploads, past_chunks):
+            for table in (sessions, uploads, past_chunks, gaps, ingests, evaluations):
                 await connection.execute(delete(table).where(table.c.project_id == identity))
             await connection.execute(delete(projects).where(projects.c.id == identity))
 

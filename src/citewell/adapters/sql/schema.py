@@ -11,7 +11,7 @@ from citewell.errors import StoreUnavailable
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest of `migrations/versions`; its tables are those of `tables.py`."""
 
 _BEFORE_ALEMBIC = "0001"  # a database with tables but without a version

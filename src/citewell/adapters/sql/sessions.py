@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, Select, case, delete, func, select
+from sqlalchemy import ColumnElement, Row, Select, case, delete, func, select, update
 from sqlalchemy.sql.dml import ReturningInsert
 
 from citewell.adapters.sql.engine import Database, storable
 from citewell.adapters.sql.tables import conversations, sessions
 from citewell.errors import NotFound
-from citewell.models import Exchange, Owner, Recorded
+from citewell.models import Exchange, Owner, Recorded, Vote
 
 _OLDEST_FIRST = (conversations.c.timestamp, conversations.c.id)
 _NEWEST_FIRST = (conversations.c.timestamp.desc(), conversations.c.id.desc())
@@ -67,6 +67,14 @@ class SqlSessions:
             total = await connection.scalar(select(func.count()).select_from(told).where(mine))
             return [_recorded(row) for row in await connection.execute(page)], total or 0
 
+    async def rate(self, session: UUID, request: UUID, owner: Owner, *, vote: Vote | None) -> None:
+        mine = select(sessions.c.session_id).where(sessions.c.session_id == session, _owned(owner))
+        this = conversations.c.metadata["request_id"].as_string() == str(request)
+        marked = update(conversations).where(conversations.c.session_id.in_(mine), this).values(feedback=vote)
+        async with self._database.writing() as connection:
+            if not (await connection.execute(marked)).rowcount:
+                raise NotFound("there is no such answer in this session")
+
     async def forget(self, session: UUID, owner: Owner) -> None:
         async with self._database.writing() as connection:
             await connection.execute(delete(sessions).where(sessions.c.session_id == session, _owned(owner)))
@@ -92,6 +100,7 @@ class SqlSessions:
             "sources": _storable_json(told.sources),
             "metadata": _storable_json(told.metadata),
             "complete": told.complete,
+            "feedback": told.feedback,  # a vote was for the words that stood here before
         }
         new = self._database.insert(conversations).values(**values, once=word)
         better = new.excluded.complete & ~conversations.c.complete
@@ -135,6 +144,7 @@ def _recorded(row: Row[Any]) -> Recorded:
         sources=tuple(row.sources),
         metadata=row.metadata,
         complete=row.complete,
+        feedback=row.feedback,
     )
 
 

@@ -137,6 +137,7 @@ conversations = Table(
     Column("created_at", Utc, nullable=False, server_default=func.now()),
     Column("complete", Boolean, nullable=False),
     Column("once", String(64), unique=True),  # a hash of the owner and their Idempotency-Key
+    Column("feedback", String, index=True),  # "up" or "down"
 )
 Index("idx_conversations_session", conversations.c.session_id)
 Index("idx_conversations_timestamp", conversations.c.timestamp.desc())
@@ -166,4 +167,39 @@ uploads = Table(
     Column("attempts", Integer, nullable=False),
     Column("created_at", Utc, nullable=False),
     UniqueConstraint("project_id", "path"),
+)
+gaps = Table(
+    "gaps",
+    tables,
+    Column("project_id", Uuid, primary_key=True),
+    Column("hash", String(64), primary_key=True),  # of the question as it is counted
+    Column("question", Text, nullable=False),
+    Column("times", Integer, nullable=False),
+    Column("first_at", Utc, nullable=False),
+    Column("last_at", Utc, nullable=False),
+)
+Index("idx_gaps_last", gaps.c.project_id, gaps.c.last_at)
+ingests = Table(
+    "ingests",
+    tables,
+    Column("id", Uuid, primary_key=True),
+    Column("project_id", Uuid, nullable=False, index=True),
+    Column("started_at", Utc, nullable=False),
+    Column("updated_at", Utc, nullable=False),
+    Column("finished_at", Utc),
+    Column("stage", String, nullable=False),
+    Column("done", Integer, nullable=False),
+    Column("total", Integer, nullable=False),
+    Column("errors", _Json, nullable=False),
+    Column("files_processed", Integer, nullable=False),
+    Column("chunks_created", Integer, nullable=False),
+    Column("outcome", String, nullable=False),
+)
+evaluations = Table(
+    "evaluations",
+    tables,
+    Column("project_id", Uuid, primary_key=True),
+    Column("at", Utc, nullable=False),
+    Column("questions", Integer, nullable=False),
+    Column("scores", _Json, nullable=False),
 )
