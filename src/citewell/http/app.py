@@ -13,11 +13,26 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from citewell import __version__, wiring
-from citewell.http import ask, chat, docs, documents, health, metrics, page, projects, query, search, v1_chat, verify
+from citewell.http import (
+    ask,
+    chat,
+    docs,
+    documents,
+    health,
+    metrics,
+    page,
+    projects,
+    query,
+    search,
+    v1_chat,
+    verify,
+    welcome,
+)
 from citewell.http.errors import install, problem_response
 from citewell.http.gate import Gate, told_length
 from citewell.http.metrics import Metrics
 from citewell.http.openapi import describe
+from citewell.http.welcome import Suggestions
 from citewell.http.worker import Worker
 from citewell.logs import request_id
 from citewell.settings import Settings
@@ -31,6 +46,7 @@ _ROUTERS = (
     v1_chat.router,
     search.router,
     verify.router,
+    welcome.router,
     projects.router,
     documents.uploading,
     documents.router,
@@ -58,10 +74,12 @@ def create_app(settings: Settings) -> FastAPI:
             app.state.gate = Gate(settings, keeping.keys)
             app.state.metrics = Metrics(app.state.gate)
             app.state.worker = Worker(settings, keeping.uploads)
+            app.state.suggestions = Suggestions()
             try:
                 yield
             finally:
                 await app.state.gate.emptied()
+                await app.state.suggestions.close()
                 await app.state.worker.close()
 
     app = FastAPI(
