@@ -123,6 +123,10 @@ async def test_a_project_is_made_filled_asked_searched_and_deleted(client: Clien
     assert [one.name for one in await client.projects()] == ["default", "handbook"]
     verdicts = (await client.verify(["0" * 64], answer=answer.response, project=project.id)).citations
     assert {one.id: one.status for one in verdicts} == {chunk.id: "valid", "0" * 64: "unknown"}
+    welcome = await client.welcome(project=project.id)
+    assert (welcome.project.name, welcome.documents) == ("handbook", 1)
+    assert [one.name for one in welcome.projects] == ["default", "handbook"]
+    assert (await client.welcome()).project.name == "default"
     shown = await client.citation(chunk.id, project=project.id)
     assert (shown.status, shown.chunkText, shown.title) == ("valid", chunk.chunkText, "Turbines")
     with pytest.raises(RequestFailed, match="no such citation"):

@@ -225,6 +225,10 @@ class Library(Protocol):
         """The project that holds a document."""
         ...
 
+    async def held(self) -> dict[UUID, int]:
+        """How many documents each project holds; those that hold none are left out."""
+        ...
+
     def chunks(self, document_id: UUID | None = None) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
         """Chunks with their project, in batches: of one document, or every one there is."""
         ...

@@ -86,6 +86,15 @@ async def test_what_stands_around_a_chunk_is_the_document_s_own_text(library: Sq
     assert await library.around("0" * 64, characters=10) is None
 
 
+async def test_the_documents_of_every_project_are_counted(library: SqlLibrary) -> None:
+    assert await library.held() == {}
+    await keep(library, page("pumps.md", PUMPS), page("oil.md", "# Oil\n\nOil.\n"))
+    await keep(library, page("pumps.md", PUMPS, project=THEIRS), project=THEIRS, generation=2)
+    assert await library.held() == {OURS.id: 2, THEIRS.id: 1}
+    await keep(library, remove=(document_id(THEIRS, "pumps.md"),), project=THEIRS, generation=3)
+    assert await library.held() == {OURS.id: 2}
+
+
 async def test_what_is_discarded_is_never_seen(library: SqlLibrary) -> None:
     await library.stage(OURS, [page("pumps.md", PUMPS)])
     await library.discard()

@@ -67,6 +67,7 @@ DOORS = {
     ("POST", "/api/v1/chat/stream"): Visit("ask", 404, {"projectId": str(OURS.id), "message": QUESTION}),
     ("POST", "/api/v1/citations/verify"): Visit("ask", 404, {"projectId": str(OURS.id), "ids": ["{chunk}"]}),
     ("GET", "/api/v1/citations/{chunk_id}"): Visit("ask", 404, params={"project_id": str(OURS.id)}),
+    ("GET", "/api/v1/welcome"): Visit("ask", 404, params={"project_id": str(OURS.id)}),
     ("POST", "/api/v1/search"): Visit("admin", 404, {"projectId": str(OURS.id), "query": QUESTION}),
     ("GET", "/metrics"): Visit("admin", 401),
     ("POST", "/api/v1/projects"): Visit("admin", 401, {"name": "ours"}),
@@ -282,6 +283,22 @@ async def test_a_key_talks_in_its_own_project_and_in_no_other(house: House) -> N
                 method, f"{path.format(session_id=session)}?project_id=1", json=body, headers=sent
             )
             assert problem(odd) == (400, "VALIDATION_ERROR")
+
+
+async def test_a_reader_is_welcomed_to_projects_that_the_key_opens(house: House) -> None:
+    for key, asked, chosen, names in (
+        ("root", None, "default", ["default", "ours", "theirs"]),
+        ("root", THEIRS, "theirs", ["default", "ours", "theirs"]),
+        ("theirs", None, "theirs", ["theirs"]),
+        ("their widget", None, "theirs", ["theirs"]),
+        ("their widget", THEIRS, "theirs", ["theirs"]),
+        ("widget", None, "default", ["default"]),
+    ):
+        params = {"project_id": str(asked.id)} if asked else {}
+        told = await house.http.get("/api/v1/welcome", params=params, headers=headers(house.keys[key]))
+        assert told.json()["project"]["name"] == chosen
+        assert [one["name"] for one in told.json()["projects"]] == names
+        assert told.json()["documents"] == 1
 
 
 async def test_a_list_of_projects_shows_those_the_key_opens(house: House) -> None:

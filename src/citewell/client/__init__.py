@@ -34,6 +34,7 @@ from citewell.wire.health import Health, Ready
 from citewell.wire.projects import Project, ProjectList, ProjectRequest
 from citewell.wire.query import QueryRequest, QueryResponse
 from citewell.wire.search import SearchRequest, SearchResponse
+from citewell.wire.welcome import Welcome
 
 __all__ = ["Client", "NotCitewell", "RequestFailed", "ServerUnreachable"]
 
@@ -161,6 +162,11 @@ class Client:
         """Of each chunk id, given or cited in an answer: valid, moved, changed, deleted or unknown."""
         body = _valid(VerifyRequest, projectId=project, ids=list(ids), answer=answer)
         return await self._transport.call(Call("POST", "/api/v1/citations/verify", body), VerifyResponse)
+
+    async def welcome(self, *, project: UUID | None = None) -> Welcome:
+        """What a chat page shows before the first question; without a project, of the one the key is for."""
+        query = {} if project is None else {"project_id": str(project)}
+        return await self._transport.call(Call("GET", "/api/v1/welcome", query=query), Welcome)
 
     async def citation(self, chunk: str, *, project: UUID = _DEFAULT) -> CitationDetail:
         """What stands behind a citation: the chunk, where it stands, and what stands around it."""

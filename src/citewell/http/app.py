@@ -29,12 +29,14 @@ from citewell.http import (
     search,
     v1_chat,
     verify,
+    welcome,
 )
 from citewell.http.errors import install, problem_response
 from citewell.http.gate import Gate, told_length
 from citewell.http.metrics import Metrics
 from citewell.http.noting import Noting
 from citewell.http.openapi import describe
+from citewell.http.welcome import Suggestions
 from citewell.http.worker import Worker
 from citewell.logs import request_id
 from citewell.settings import Settings
@@ -49,6 +51,7 @@ _ROUTERS = (
     v1_chat.router,
     search.router,
     verify.router,
+    welcome.router,
     projects.router,
     authors.router,
     documents.uploading,
@@ -79,10 +82,12 @@ def create_app(settings: Settings) -> FastAPI:
             app.state.gate = Gate(settings, keeping.keys)
             app.state.metrics = Metrics(app.state.gate)
             app.state.worker = Worker(settings, keeping.uploads)
+            app.state.suggestions = Suggestions()
             try:
                 yield
             finally:
                 await app.state.gate.emptied()
+                await app.state.suggestions.close()
                 await app.state.worker.close()
                 await noting.close()
 

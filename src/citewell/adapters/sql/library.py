@@ -74,6 +74,12 @@ class SqlLibrary:
         async with self._database.reading() as connection:
             return await connection.scalar(query)
 
+    async def held(self) -> dict[UUID, int]:
+        project = tables.documents.c.project_id
+        async with self._database.reading() as connection:
+            rows = await connection.execute(select(project, func.count().label("documents")).group_by(project))
+            return {row.project_id: row.documents for row in rows}
+
     async def chunks(self, document_id: UUID | None = None) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
         # Each document in a look of its own: whoever embeds between two of them must not hold a transaction open.
         for one in [document_id] if document_id else await self._every_document():
