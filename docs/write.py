@@ -148,6 +148,11 @@ async def _keep_a_handbook(asking: Asking) -> None:
         if listed["documents"][0]["status"] == "COMPLETED":
             break
         await asyncio.sleep(0.2)
+    for _ in range(300):
+        ingests = await asking.door("list_ingests", Sent(path=dict(project)))
+        if ingests["ingests"][0]["state"] == "done":
+            break
+        await asyncio.sleep(0.2)
     await asking.door("get_document", Sent(path={"document_id": PUMPS_ID}, query={"text": True}))
     await asking.door("get_chunk", Sent(path={"document_id": PUMPS_ID, "index": 0}))
     await asking.door("list_projects")
@@ -201,7 +206,8 @@ def write_examples() -> None:
     with tempfile.TemporaryDirectory() as home:
         asked = asyncio.run(ask_everything(Path(home))).model_dump(mode="json", exclude_defaults=True)
     doors = settled(asked["doors"], before.get("doors", {}))
-    doors["metrics"] = before.get("doors", {}).get("metrics", doors["metrics"])  # numbers of the moment
+    for name in ("metrics", "list_ingests"):  # numbers and ids of the moment
+        doors[name] = before.get("doors", {}).get(name, doors[name])
     errors = {
         status: settled(told, before.get("errors", {}).get(status, {})) for status, told in asked["errors"].items()
     }

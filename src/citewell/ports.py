@@ -13,6 +13,7 @@ from citewell.models import (
     Entered,
     Exchange,
     Gap,
+    IngestRun,
     Key,
     Known,
     Matrix,
@@ -270,6 +271,22 @@ class Audit(Protocol):
 
     async def vacuum(self) -> None:
         """Leave no byte of what was deleted."""
+        ...
+
+
+class Ingests(Protocol):
+    """How the last 20 ingests of each project went. Kept by one writer at a time, who can be looked at meanwhile."""
+
+    async def begin(self, run: IngestRun) -> None:
+        """Keep a new run. Another one that was not ended yet will not be: its process died, and it is `interrupted`."""
+        ...
+
+    async def update(self, run: IngestRun) -> None:
+        """Keep how a run stands now; does nothing once it is forgotten."""
+        ...
+
+    async def ingests(self, project: UUID) -> list[IngestRun]:
+        """The newest first."""
         ...
 
 

@@ -1,16 +1,21 @@
 """`/api/v1/projects/{id}/gaps` and its neighbours: what authors want to know of their readers and their index."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
+from citewell import wiring
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ADMIN, Door, project_of
-from citewell.ports import Gaps
-from citewell.wire.authors import Gap, GapList
+from citewell.models import IngestRun, Outcome
+from citewell.ports import Gaps, Ingests
+from citewell.wire.authors import Gap, GapList, Ingest, IngestList
 
 router = APIRouter(prefix="/api/v1/projects/{project_id}", tags=["authors"], route_class=Door, responses=DOCUMENTED)
+
+_ALIVE = timedelta(seconds=30)  # a run says so every ten seconds
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
@@ -31,3 +36,33 @@ async def forget_gaps(project_id: UUID, request: Request) -> Response:
     gaps: Gaps = request.app.state.keeping.gaps
     await gaps.forget(project.id)
     return Response(status_code=204)
+
+
+@router.get("/ingests", openapi_extra=ADMIN)
+async def list_ingests(project_id: UUID, request: Request) -> IngestList:
+    """How the last ingests went, newest first; of one that runs, how far it is."""
+    project = await project_of(request, project_id)
+    ingests: Ingests = request.app.state.keeping.ingests
+    return IngestList(ingests=[_ingest(run, request) for run in await ingests.ingests(project.id)])
+
+
+def _ingest(run: IngestRun, request: Request) -> Ingest:
+    return Ingest(
+        id=run.id,
+        startedAt=run.started_at,
+        updatedAt=run.updated_at,
+        finishedAt=run.finished_at,
+        state=_state(run, request),
+        stage=run.stage,
+        done=run.done,
+        total=run.total,
+        filesProcessed=run.files_processed,
+        chunksCreated=run.chunks_created,
+        errors=list(run.errors),
+    )
+
+
+def _state(run: IngestRun, request: Request) -> Outcome:
+    """A run that gives no sign of life is dead once nobody holds the lock: entering much into SQLite takes a while."""
+    silent = run.outcome == "running" and datetime.now(UTC) - run.updated_at > _ALIVE
+    return "interrupted" if silent and not wiring.is_writing(request.app.state.settings) else run.outcome

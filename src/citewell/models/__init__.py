@@ -33,7 +33,7 @@ from citewell.models.documents import (
     content_hash,
     document_id,
 )
-from citewell.models.ingests import IngestResult, Preview
+from citewell.models.ingests import IngestResult, IngestRun, Outcome, Preview, Stage
 from citewell.models.keeping import Gap, Key, Owner, Recorded, Scope, Status, Upload, Vote
 from citewell.models.where import EVERYWHERE, Where
 
@@ -52,11 +52,13 @@ __all__ = [
     "Exchange",
     "Gap",
     "IngestResult",
+    "IngestRun",
     "Key",
     "Known",
     "Manuscript",
     "Matrix",
     "Mode",
+    "Outcome",
     "Owner",
     "Passage",
     "Piece",
@@ -67,6 +69,7 @@ __all__ = [
     "Scope",
     "Segment",
     "Spent",
+    "Stage",
     "Status",
     "Support",
     "Trace",

@@ -1,6 +1,8 @@
 """`/api/v1/projects/{id}/gaps` and its neighbours: what authors want to know."""
 
 from datetime import datetime
+from typing import Literal
+from uuid import UUID
 
 from pydantic import BaseModel, Field
 
@@ -13,3 +15,25 @@ class Gap(BaseModel):
 
 class GapList(BaseModel):
     gaps: list[Gap] = Field(description="What was asked last comes first.")
+
+
+class Ingest(BaseModel):
+    """`citewell ingest`, or what the upload worker took in at one go."""
+
+    id: UUID
+    startedAt: datetime  # noqa: N815
+    updatedAt: datetime  # noqa: N815
+    finishedAt: datetime | None  # noqa: N815
+    state: Literal["running", "done", "failed", "interrupted"] = Field(
+        description="`done` also where some files could not be read; `interrupted` where its process is no more."
+    )
+    stage: Literal["planning", "reading", "embedding", "publishing"]
+    done: int = Field(ge=0, description="Of `total` files; while `embedding`, of chunks that are embedded anew.")
+    total: int = Field(ge=0)
+    filesProcessed: int = Field(ge=0)  # noqa: N815
+    chunksCreated: int = Field(ge=0)  # noqa: N815
+    errors: list[str] = Field(description="The first 20.")
+
+
+class IngestList(BaseModel):
+    ingests: list[Ingest] = Field(description="The last 20, newest first.")

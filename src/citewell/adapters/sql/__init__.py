@@ -2,6 +2,7 @@
 
 from citewell.adapters.sql.engine import Database, check_place, is_made
 from citewell.adapters.sql.gaps import SqlGaps
+from citewell.adapters.sql.ingests import SqlIngests
 from citewell.adapters.sql.keys import SqlKeys
 from citewell.adapters.sql.library import SqlLibrary
 from citewell.adapters.sql.projects import SqlProjects
@@ -11,6 +12,7 @@ from citewell.adapters.sql.uploads import SqlUploads
 __all__ = [
     "Database",
     "SqlGaps",
+    "SqlIngests",
     "SqlKeys",
     "SqlLibrary",
     "SqlProjects",
