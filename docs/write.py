@@ -121,6 +121,7 @@ async def _ask_the_book(asking: Asking) -> None:
     await asking.door("chat_stream", Sent(body={"query": "Tell me more", "session_id": SESSION}))
     vote = {"session_id": SESSION, "request_id": ASKED, "vote": "up"}
     await asking.door("feedback", Sent(body=vote))
+    await asking.door("list_feedback", Sent(path={"project_id": str(DEFAULT.id)}, query={"limit": 1}))
     await asking.door("history", Sent(path={"session_id": SESSION}, query={"limit": 1}))
     await asking.door("forget", Sent(path={"session_id": SESSION}))
     told = {"projectId": str(DEFAULT.id), "message": QUESTION}

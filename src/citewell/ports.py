@@ -12,6 +12,7 @@ from citewell.models import (
     Document,
     Entered,
     Exchange,
+    Feedback,
     Gap,
     IngestRun,
     Key,
@@ -350,6 +351,10 @@ class Sessions(Protocol):
 
     async def rate(self, session: UUID, request: UUID, owner: Owner, *, vote: Vote | None) -> None:
         """Keep what the reader thought of the exchange that this request made; no vote takes one back."""
+        ...
+
+    async def feedback(self, project: UUID, *, limit: int, vote: Vote | None = None) -> Feedback:
+        """What all readers of a project thought, the newest exchanges first; with a vote, only those that got it."""
         ...
 
     async def forget(self, session: UUID, owner: Owner) -> None: ...

@@ -72,6 +72,7 @@ DOORS = {
     ("GET", "/api/v1/projects/{project_id}"): Visit("admin", 404),
     ("GET", "/api/v1/projects/{project_id}/gaps"): Visit("admin", 404),
     ("DELETE", "/api/v1/projects/{project_id}/gaps"): Visit("admin", 404),
+    ("GET", "/api/v1/projects/{project_id}/feedback"): Visit("admin", 404),
     ("GET", "/api/v1/projects/{project_id}/ingests"): Visit("admin", 404),
     ("GET", "/api/v1/projects/{project_id}/documents"): Visit("admin", 404),
     ("GET", "/api/v1/documents/{document_id}"): Visit("admin", 404),
@@ -112,7 +113,7 @@ class House:
         for project in (DEFAULT, OURS, THEIRS):
             path = f"/api/v1/projects/{project.id}"
             seen[path] = (await self.http.get(path, headers=sent)).json()
-            for part in ("gaps", "ingests"):
+            for part in ("gaps", "feedback", "ingests"):
                 seen[f"{path}/{part}"] = (await self.http.get(f"{path}/{part}", headers=sent)).json()
             listed = (await self.http.get(f"{path}/documents", headers=sent)).json()
             seen[f"{path}/documents"] = listed

@@ -10,12 +10,15 @@ from citewell import wiring
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ADMIN, Door, project_of
 from citewell.models import IngestRun, Outcome
-from citewell.ports import Gaps, Ingests
-from citewell.wire.authors import Gap, GapList, Ingest, IngestList
+from citewell.ports import Gaps, Ingests, Sessions
+from citewell.wire.authors import FeedbackReport, Gap, GapList, Ingest, IngestList, Voted
+from citewell.wire.feedback import Vote
 
 router = APIRouter(prefix="/api/v1/projects/{project_id}", tags=["authors"], route_class=Door, responses=DOCUMENTED)
 
 _ALIVE = timedelta(seconds=30)  # a run says so every ten seconds
+
+_SHOWN_CHARACTERS = 300
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
@@ -36,6 +39,25 @@ async def forget_gaps(project_id: UUID, request: Request) -> Response:
     gaps: Gaps = request.app.state.keeping.gaps
     await gaps.forget(project.id)
     return Response(status_code=204)
+
+
+@router.get("/feedback", openapi_extra=ADMIN)
+async def list_feedback(
+    project_id: UUID,
+    request: Request,
+    limit: Limit = 50,
+    vote: Annotated[Vote | None, Query(description="Only answers that got this vote.")] = None,
+) -> FeedbackReport:
+    """What readers thought: how many votes there are, and the last answers that got one, newest first."""
+    project = await project_of(request, project_id)
+    sessions: Sessions = request.app.state.keeping.sessions
+    found = await sessions.feedback(project.id, limit=limit, vote=vote)
+    last = [
+        Voted(question=one.query, answer=one.response[:_SHOWN_CHARACTERS], vote=one.feedback, at=one.timestamp)
+        for one in found.last
+        if one.feedback
+    ]
+    return FeedbackReport(up=found.up, down=found.down, last=last)
 
 
 @router.get("/ingests", openapi_extra=ADMIN)

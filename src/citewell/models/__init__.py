@@ -34,7 +34,7 @@ from citewell.models.documents import (
     document_id,
 )
 from citewell.models.ingests import IngestResult, IngestRun, Outcome, Preview, Stage
-from citewell.models.keeping import Gap, Key, Owner, Recorded, Scope, Status, Upload, Vote
+from citewell.models.keeping import Feedback, Gap, Key, Owner, Recorded, Scope, Status, Upload, Vote
 from citewell.models.where import EVERYWHERE, Where
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "Document",
     "Entered",
     "Exchange",
+    "Feedback",
     "Gap",
     "IngestResult",
     "IngestRun",

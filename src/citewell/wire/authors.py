@@ -6,6 +6,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from citewell.wire.feedback import Vote
+
 
 class Gap(BaseModel):
     question: str = Field(description="As it was last asked; a follow-up with what it follows up on.")
@@ -15,6 +17,19 @@ class Gap(BaseModel):
 
 class GapList(BaseModel):
     gaps: list[Gap] = Field(description="What was asked last comes first.")
+
+
+class Voted(BaseModel):
+    question: str
+    answer: str = Field(max_length=300, description="How it begins.")
+    vote: Vote
+    at: datetime = Field(description="When it was answered.")
+
+
+class FeedbackReport(BaseModel):
+    up: int = Field(ge=0)
+    down: int = Field(ge=0)
+    last: list[Voted] = Field(description="The newest answer first.")
 
 
 class Ingest(BaseModel):
