@@ -18,11 +18,14 @@ from typing import Any
 import httpx2
 
 from citewell import keys, wiring
+from citewell.evaluate.golden import read_questions
+from citewell.evaluate.run import run_questions
+from citewell.evaluate.scores import score
 from citewell.http.app import create_app
 from citewell.http.examples import Example, Examples, Sent, examples
 from citewell.http.openapi import operations
 from citewell.ingest.flow import ingest
-from citewell.models import DEFAULT_PROJECT, Key, Project, document_id
+from citewell.models import DEFAULT_PROJECT, Evaluation, Key, Project, document_id
 from citewell.settings import Settings, as_markdown
 
 ROOT = Path(__file__).parents[1]
@@ -104,6 +107,7 @@ async def ask_everything(home: Path) -> Examples:
         await ingest([BOOK], project=DEFAULT, engines=engines, recipe=recipe, prune=False, progress=lambda *_: None)
     async with serving(settings) as asking:
         await _ask_the_book(asking)
+        await _evaluate(asking, settings)
         await _keep_a_handbook(asking)
         await _operate(asking)
         await _go_wrong(asking, settings)
@@ -138,6 +142,20 @@ async def _ask_the_book(asking: Asking) -> None:
     await asking.door("search", Sent(body={"query": "gyroscope drift", "top_k": 1}))
     cited = answer["sources"][0]["id"]
     await asking.door("verify", Sent(body={"ids": [cited, "0" * 64]}))
+
+
+async def _evaluate(asking: Asking, settings: Settings) -> None:
+    golden = [one for one in read_questions(BOOK / "golden.jsonl") if not one.unanswerable][:10]
+    async with wiring.reading(settings) as reading:
+        outcomes = await run_questions(golden, project=DEFAULT, engines=reading.engines, library=reading.library)
+    shown = {name: one for name, one in score(outcomes).items() if name in ("hit@5", "key_answer", "citations_resolve")}
+    scores: dict[str, object] = {
+        name: {"value": one.value, "low": round(one.low, 4), "high": round(one.high, 4), "n": one.count}
+        for name, one in shown.items()
+    }
+    async with wiring.keeping(settings) as keeping:
+        await keeping.evaluations.keep(DEFAULT.id, Evaluation(datetime.now(UTC), len(outcomes), scores))
+    await asking.door("get_evaluation", Sent(path={"project_id": str(DEFAULT.id)}))
 
 
 async def _keep_a_handbook(asking: Asking) -> None:

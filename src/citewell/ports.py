@@ -11,6 +11,7 @@ from citewell.models import (
     Chunk,
     Document,
     Entered,
+    Evaluation,
     Exchange,
     Feedback,
     Gap,
@@ -375,6 +376,16 @@ class Gaps(Protocol):
         ...
 
     async def forget(self, project: UUID) -> None: ...
+
+
+class Evaluations(Protocol):
+    """The last evaluation of each project."""
+
+    async def keep(self, project: UUID, evaluation: Evaluation) -> None:
+        """In the place of the one before."""
+        ...
+
+    async def last(self, project: UUID) -> Evaluation | None: ...
 
 
 class Keys(Protocol):

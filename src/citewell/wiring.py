@@ -10,6 +10,7 @@ from typing import assert_never
 
 from citewell.adapters.sql import (
     Database,
+    SqlEvaluations,
     SqlGaps,
     SqlIngests,
     SqlKeys,
@@ -29,6 +30,7 @@ from citewell.ingest.flow import Engines as IngestEngines
 from citewell.ingest.reading import Recipe
 from citewell.ports import (
     Embedder,
+    Evaluations,
     Gaps,
     Index,
     Ingests,
@@ -120,6 +122,7 @@ class Keeping:
     projects: Projects
     gaps: Gaps
     ingests: Ingests
+    evaluations: Evaluations
 
 
 @asynccontextmanager
@@ -133,6 +136,7 @@ async def keeping(settings: Settings) -> AsyncIterator[Keeping]:
             SqlProjects(database),
             SqlGaps(database),
             SqlIngests(database),
+            SqlEvaluations(database),
         )
 
 

@@ -7,11 +7,12 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request, Response
 
 from citewell import wiring
+from citewell.errors import NotFound
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ADMIN, Door, project_of
 from citewell.models import IngestRun, Outcome
-from citewell.ports import Gaps, Ingests, Sessions
-from citewell.wire.authors import FeedbackReport, Gap, GapList, Ingest, IngestList, Voted
+from citewell.ports import Evaluations, Gaps, Ingests, Sessions
+from citewell.wire.authors import EvaluationReport, FeedbackReport, Gap, GapList, Ingest, IngestList, Scored, Voted
 from citewell.wire.feedback import Vote
 
 router = APIRouter(prefix="/api/v1/projects/{project_id}", tags=["authors"], route_class=Door, responses=DOCUMENTED)
@@ -58,6 +59,18 @@ async def list_feedback(
         if one.feedback
     ]
     return FeedbackReport(up=found.up, down=found.down, last=last)
+
+
+@router.get("/evaluation", openapi_extra=ADMIN)
+async def get_evaluation(project_id: UUID, request: Request) -> EvaluationReport:
+    """The scores of the last `citewell eval` of the project."""
+    project = await project_of(request, project_id)
+    evaluations: Evaluations = request.app.state.keeping.evaluations
+    found = await evaluations.last(project.id)
+    if found is None:
+        raise NotFound("this project was not evaluated yet; run `citewell eval QUESTIONS.jsonl`")
+    scores = {name: Scored.model_validate(one) for name, one in found.scores.items()}
+    return EvaluationReport(at=found.at, questions=found.questions, scores=scores)
 
 
 @router.get("/ingests", openapi_extra=ADMIN)

@@ -34,7 +34,7 @@ from citewell.models.documents import (
     document_id,
 )
 from citewell.models.ingests import IngestResult, IngestRun, Outcome, Preview, Stage
-from citewell.models.keeping import Feedback, Gap, Key, Owner, Recorded, Scope, Status, Upload, Vote
+from citewell.models.keeping import Evaluation, Feedback, Gap, Key, Owner, Recorded, Scope, Status, Upload, Vote
 from citewell.models.where import EVERYWHERE, Where
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "Cite",
     "Document",
     "Entered",
+    "Evaluation",
     "Exchange",
     "Feedback",
     "Gap",

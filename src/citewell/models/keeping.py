@@ -46,6 +46,15 @@ class Feedback:
 
 
 @dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How good a project's answers were, by so many golden questions; `scores` as `citewell eval --json` has them."""
+
+    at: datetime
+    questions: int
+    scores: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class Gap:
     """A question that a project's documents did not answer, as it was last asked."""
 

@@ -32,6 +32,21 @@ class FeedbackReport(BaseModel):
     last: list[Voted] = Field(description="The newest answer first.")
 
 
+class Scored(BaseModel):
+    """A score with its 95 % interval, over `n` cases; null where no question speaks about it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int = Field(ge=0)
+
+
+class EvaluationReport(BaseModel):
+    at: datetime
+    questions: int = Field(ge=0)
+    scores: dict[str, Scored] = Field(description="By name, as `citewell eval --json` prints them.")
+
+
 class Ingest(BaseModel):
     """`citewell ingest`, or what the upload worker took in at one go."""
 
