@@ -18,11 +18,14 @@ from typing import Any
 import httpx2
 
 from citewell import keys, wiring
+from citewell.evaluate.golden import read_questions
+from citewell.evaluate.run import run_questions
+from citewell.evaluate.scores import score
 from citewell.http.app import create_app
 from citewell.http.examples import Example, Examples, Sent, examples
 from citewell.http.openapi import operations
 from citewell.ingest.flow import ingest
-from citewell.models import DEFAULT_PROJECT, Key, Project, document_id
+from citewell.models import DEFAULT_PROJECT, Evaluation, Key, Project, document_id
 from citewell.settings import Settings, as_markdown
 
 ROOT = Path(__file__).parents[1]
@@ -104,6 +107,7 @@ async def ask_everything(home: Path) -> Examples:
         await ingest([BOOK], project=DEFAULT, engines=engines, recipe=recipe, prune=False, progress=lambda *_: None)
     async with serving(settings) as asking:
         await _ask_the_book(asking)
+        await _evaluate(asking, settings)
         await _keep_a_handbook(asking)
         await _operate(asking)
         await _go_wrong(asking, settings)
@@ -121,6 +125,7 @@ async def _ask_the_book(asking: Asking) -> None:
     await asking.door("chat_stream", Sent(body={"query": "Tell me more", "session_id": SESSION}))
     vote = {"session_id": SESSION, "request_id": ASKED, "vote": "up"}
     await asking.door("feedback", Sent(body=vote))
+    await asking.door("list_feedback", Sent(path={"project_id": str(DEFAULT.id)}, query={"limit": 1}))
     await asking.door("history", Sent(path={"session_id": SESSION}, query={"limit": 1}))
     await asking.door("forget", Sent(path={"session_id": SESSION}))
     told = {"projectId": str(DEFAULT.id), "message": QUESTION}
@@ -143,6 +148,20 @@ async def _ask_the_book(asking: Asking) -> None:
     await asking.door("get_citation", Sent(path={"chunk_id": cited}))
 
 
+async def _evaluate(asking: Asking, settings: Settings) -> None:
+    golden = [one for one in read_questions(BOOK / "golden.jsonl") if not one.unanswerable][:10]
+    async with wiring.reading(settings) as reading:
+        outcomes = await run_questions(golden, project=DEFAULT, engines=reading.engines, library=reading.library)
+    shown = {name: one for name, one in score(outcomes).items() if name in ("hit@5", "key_answer", "citations_resolve")}
+    scores: dict[str, object] = {
+        name: {"value": one.value, "low": round(one.low, 4), "high": round(one.high, 4), "n": one.count}
+        for name, one in shown.items()
+    }
+    async with wiring.keeping(settings) as keeping:
+        await keeping.evaluations.keep(DEFAULT.id, Evaluation(datetime.now(UTC), len(outcomes), scores))
+    await asking.door("get_evaluation", Sent(path={"project_id": str(DEFAULT.id)}))
+
+
 async def _keep_a_handbook(asking: Asking) -> None:
     project = {"project_id": str(HANDBOOK.id)}
     await asking.door("create_project", Sent(body={"name": HANDBOOK.name}))
@@ -150,6 +169,11 @@ async def _keep_a_handbook(asking: Asking) -> None:
     for _ in range(300):
         listed = await asking.door("list_documents", Sent(path=dict(project)))
         if listed["documents"][0]["status"] == "COMPLETED":
+            break
+        await asyncio.sleep(0.2)
+    for _ in range(300):
+        ingests = await asking.door("list_ingests", Sent(path=dict(project)))
+        if ingests["ingests"][0]["state"] == "done":
             break
         await asyncio.sleep(0.2)
     await asking.door("get_document", Sent(path={"document_id": PUMPS_ID}, query={"text": True}))
@@ -205,7 +229,8 @@ def write_examples() -> None:
     with tempfile.TemporaryDirectory() as home:
         asked = asyncio.run(ask_everything(Path(home))).model_dump(mode="json", exclude_defaults=True)
     doors = settled(asked["doors"], before.get("doors", {}))
-    doors["metrics"] = before.get("doors", {}).get("metrics", doors["metrics"])  # numbers of the moment
+    for name in ("metrics", "list_ingests"):  # numbers and ids of the moment
+        doors[name] = before.get("doors", {}).get(name, doors[name])
     errors = {
         status: settled(told, before.get("errors", {}).get(status, {})) for status, told in asked["errors"].items()
     }

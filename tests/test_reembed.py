@@ -20,7 +20,8 @@ from citewell.adapters.openai_compatible import OpenAiCompatibleEmbedder
 from citewell.answer import flow as answering
 from citewell.answer.citations import Numbered
 from citewell.errors import ModelError, OtherModel
-from citewell.ingest.flow import Engines, Progress, ingest, preview
+from citewell.ingest.flow import Engines, ingest, preview
+from citewell.ingest.record import Progress
 from citewell.models import Answer, IngestResult
 from citewell.settings import Settings
 from citewell.yardstick import PAIRS

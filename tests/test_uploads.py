@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from citewell import wiring
 from citewell.cli import main
 from citewell.ingest.uploads import drain
-from citewell.models import DEFAULT_PROJECT, Document, Project, Upload, document_id
+from citewell.models import DEFAULT_PROJECT, Document, IngestRun, Project, Upload, document_id
 from tests.conftest import PROJECT, ask, chunk_ids, settings_for, take_in
 from tests.readers.pages import body, make_pdf
 from tests.readers.word import package, paragraph, run
@@ -167,6 +167,24 @@ def test_one_that_fails_stops_no_other_and_keeps_what_was_readable_before(home: 
     assert work(home) == {"pumps.md": "a binary file, not text", "taps.md": None}
     assert "uphill" in ask(home, "What does a pump do?")[0]
     assert "drips" in ask(home, "What does a tap do?")[0]
+
+
+def test_what_comes_in_one_after_another_is_one_ingest_of_its_project(home: Path) -> None:
+    for number in range(3):
+        send(home, f"{number}.md", PUMPS)
+    send(home, "broken.pdf", b"not a PDF")
+    send(home, "2.md", kind="delete")
+    send(home, "other.md", PUMPS, project="other")
+    work(home)
+
+    async def look() -> list[list[IngestRun]]:
+        async with wiring.keeping(settings_for(home)) as kept:
+            return [await kept.ingests.ingests(Project.named(name).id) for name in (DEFAULT_PROJECT, "other")]
+
+    (ours,), (theirs,) = asyncio.run(look())
+    assert (ours.outcome, ours.done, ours.total, ours.files_processed) == ("done", 3, 3, 2)
+    assert [error.partition(":")[0] for error in ours.errors] == ["broken.pdf"]
+    assert (theirs.outcome, theirs.done, theirs.files_processed, theirs.chunks_created) == ("done", 1, 1, 2)
 
 
 def test_the_same_path_again_replaces_what_it_said(home: Path) -> None:

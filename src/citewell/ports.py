@@ -11,8 +11,11 @@ from citewell.models import (
     Chunk,
     Document,
     Entered,
+    Evaluation,
     Exchange,
+    Feedback,
     Gap,
+    IngestRun,
     Key,
     Known,
     Matrix,
@@ -282,6 +285,22 @@ class Audit(Protocol):
         ...
 
 
+class Ingests(Protocol):
+    """How the last 20 ingests of each project went. Kept by one writer at a time, who can be looked at meanwhile."""
+
+    async def begin(self, run: IngestRun) -> None:
+        """Keep a new run. Another one that was not ended yet will not be: its process died, and it is `interrupted`."""
+        ...
+
+    async def update(self, run: IngestRun) -> None:
+        """Keep how a run stands now; does nothing once it is forgotten."""
+        ...
+
+    async def ingests(self, project: UUID) -> list[IngestRun]:
+        """The newest first."""
+        ...
+
+
 class VectorCache(Protocol):
     """Remembers embeddings by what was embedded, so that nothing is embedded twice."""
 
@@ -344,6 +363,10 @@ class Sessions(Protocol):
         """Keep what the reader thought of the exchange that this request made; no vote takes one back."""
         ...
 
+    async def feedback(self, project: UUID, *, limit: int, vote: Vote | None = None) -> Feedback:
+        """What all readers of a project thought, the newest exchanges first; with a vote, only those that got it."""
+        ...
+
     async def forget(self, session: UUID, owner: Owner) -> None: ...
 
 
@@ -362,6 +385,16 @@ class Gaps(Protocol):
         ...
 
     async def forget(self, project: UUID) -> None: ...
+
+
+class Evaluations(Protocol):
+    """The last evaluation of each project."""
+
+    async def keep(self, project: UUID, evaluation: Evaluation) -> None:
+        """In the place of the one before."""
+        ...
+
+    async def last(self, project: UUID) -> Evaluation | None: ...
 
 
 class Keys(Protocol):

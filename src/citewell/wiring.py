@@ -10,7 +10,9 @@ from typing import assert_never
 
 from citewell.adapters.sql import (
     Database,
+    SqlEvaluations,
     SqlGaps,
+    SqlIngests,
     SqlKeys,
     SqlLibrary,
     SqlProjects,
@@ -19,14 +21,28 @@ from citewell.adapters.sql import (
     check_place,
     is_made,
 )
-from citewell.adapters.writer_lock import writer_lock
+from citewell.adapters.writer_lock import is_held, writer_lock
 from citewell.answer.rerank import LocalReranker
 from citewell.answer.retrieve import Engines as AnswerEngines
 from citewell.errors import SettingsError
 from citewell.ingest.chunk import ChunkSize
 from citewell.ingest.flow import Engines as IngestEngines
 from citewell.ingest.reading import Recipe
-from citewell.ports import Embedder, Gaps, Index, Keys, Library, Projects, Reranker, Sessions, Shelf, Uploads, Writer
+from citewell.ports import (
+    Embedder,
+    Evaluations,
+    Gaps,
+    Index,
+    Ingests,
+    Keys,
+    Library,
+    Projects,
+    Reranker,
+    Sessions,
+    Shelf,
+    Uploads,
+    Writer,
+)
 from citewell.settings import Settings, variable
 
 _log = logging.getLogger("citewell.wiring")
@@ -78,6 +94,11 @@ async def writing(settings: Settings, *, wait: bool, on_wait: Callable[[], None]
                 yield _ingest_engines(settings, database, embedder)
 
 
+def is_writing(settings: Settings) -> bool:
+    """Whether anybody ingests into the home folder at this moment."""
+    return is_held(settings.home)
+
+
 @asynccontextmanager
 async def planning(settings: Settings) -> AsyncIterator[IngestEngines]:
     """The same engines for a look ahead: no lock, and where there is no library yet, one that leaves no trace."""
@@ -100,6 +121,8 @@ class Keeping:
     uploads: Uploads
     projects: Projects
     gaps: Gaps
+    ingests: Ingests
+    evaluations: Evaluations
 
 
 @asynccontextmanager
@@ -107,13 +130,20 @@ async def keeping(settings: Settings) -> AsyncIterator[Keeping]:
     """Just the database: no model, no index, no lock."""
     async with _opened(_database(settings)) as database:
         yield Keeping(
-            SqlSessions(database), SqlKeys(database), SqlUploads(database), SqlProjects(database), SqlGaps(database)
+            SqlSessions(database),
+            SqlKeys(database),
+            SqlUploads(database),
+            SqlProjects(database),
+            SqlGaps(database),
+            SqlIngests(database),
+            SqlEvaluations(database),
         )
 
 
 def _ingest_engines(settings: Settings, database: Database, embedder: Embedder) -> IngestEngines:
     library = SqlLibrary(database)
-    return IngestEngines(library, library, library, library, embedder, _shelf(settings, embedder))
+    shelf, ingests = _shelf(settings, embedder), SqlIngests(database)
+    return IngestEngines(library, library, library, library, embedder, shelf, ingests)
 
 
 @asynccontextmanager

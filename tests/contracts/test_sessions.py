@@ -13,7 +13,7 @@ from sqlalchemy import select
 from citewell.adapters.sql import SqlSessions, tables
 from citewell.adapters.sql.engine import Database
 from citewell.errors import NotFound
-from citewell.models import Exchange, Owner, Project, Recorded
+from citewell.models import Exchange, Feedback, Owner, Project, Recorded, Vote
 
 pytestmark = pytest.mark.anyio
 
@@ -276,6 +276,25 @@ async def test_a_vote_goes_with_the_words_it_was_for(sessions: SqlSessions) -> N
     await sessions.record(cut, ME, once="retry-1")
     await sessions.rate(session, request, ME, vote="down")
     assert (await sessions.record(rated(session, uuid4()), ME, once="retry-1")).feedback is None
+
+
+async def test_authors_see_the_votes_of_every_reader_newest_first(sessions: SqlSessions) -> None:
+    asked: list[Recorded] = []
+    votes: list[tuple[Owner, Vote | None]] = [(ME, "up"), (OTHERS[0], "down"), (OTHERS[1], None), (ME, "down")]
+    for number, (owner, vote) in enumerate(votes):
+        request = uuid4()
+        one = await sessions.record(rated(uuid4(), request, number), owner)
+        await sessions.rate(one.session_id, request, owner, vote=vote)
+        asked.append(replace(one, feedback=vote))
+    theirs = uuid4()
+    await sessions.record(rated(theirs, theirs), OTHERS[-1])
+    await sessions.rate(theirs, theirs, OTHERS[-1], vote="up")
+    every = await sessions.feedback(OURS, limit=9)
+    assert (every.up, every.down) == (1, 2)
+    assert every.last == (asked[3], asked[1], asked[0])
+    assert await sessions.feedback(OURS, limit=1) == replace(every, last=(asked[3],))
+    assert await sessions.feedback(OURS, limit=9, vote="down") == replace(every, last=(asked[3], asked[1]))
+    assert await sessions.feedback(uuid4(), limit=9) == Feedback(0, 0, ())
 
 
 async def test_text_that_no_database_takes_is_kept_with_marks_in_its_place(sessions: SqlSessions) -> None:

@@ -6,7 +6,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from tests.doors.conftest import COVERED, UNCOVERED, problem
+from tests.doors.conftest import COVERED, DEFAULT, UNCOVERED, problem
 
 pytestmark = pytest.mark.anyio
 
@@ -59,4 +59,30 @@ async def test_what_is_no_vote_is_refused(http: httpx2.AsyncClient, wrong: dict[
 
 async def test_a_vote_must_be_said(http: httpx2.AsyncClient) -> None:
     refused = await http.post("/api/v1/feedback", json=await answered(http))
+    assert problem(refused) == (400, "VALIDATION_ERROR")
+
+
+async def test_authors_are_told_how_readers_voted(http: httpx2.AsyncClient) -> None:
+    path = f"/api/v1/projects/{DEFAULT.id}/feedback"
+    before = (await http.get(path, params={"limit": 1000})).json()
+    given = {vote: await answered(http, query) for vote, query in (("up", COVERED), ("down", UNCOVERED))}
+    for vote, answer in given.items():
+        await http.post("/api/v1/feedback", json={**answer, "vote": vote})
+    told = (await http.get(path, params={"limit": 2})).json()
+    assert (told["up"], told["down"]) == (before["up"] + 1, before["down"] + 1)
+    assert [(one["question"], one["vote"]) for one in told["last"]] == [(UNCOVERED, "down"), (COVERED, "up")]
+    for one, vote in zip(told["last"], ("down", "up"), strict=True):
+        assert set(one) == {"question", "answer", "vote", "at"}
+        (entry,) = (await http.get(f"/history/{given[vote]['session_id']}")).json()["entries"]
+        assert one["at"] == entry["timestamp"]
+        assert one["answer"] == entry["response"][:300]
+    (worst,) = (await http.get(path, params={"limit": 1, "vote": "up"})).json()["last"]
+    assert worst["question"] == COVERED
+
+
+@pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1001}, {"vote": "sideways"}])
+async def test_what_makes_no_sense_to_ask_of_the_votes_is_refused(
+    http: httpx2.AsyncClient, wrong: dict[str, str]
+) -> None:
+    refused = await http.get(f"/api/v1/projects/{DEFAULT.id}/feedback", params=wrong)
     assert problem(refused) == (400, "VALIDATION_ERROR")

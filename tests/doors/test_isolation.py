@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from fastapi.routing import iter_route_contexts
 from citewell import wiring
 from citewell.http.app import create_app
 from citewell.http.gate import Door
-from citewell.models import Project
+from citewell.models import Evaluation, Project
 from citewell.settings import Settings
 from tests.conftest import ready, settings_for
 from tests.doors.conftest import DEFAULT, events, made_key, problem, running, take_in
@@ -75,6 +76,9 @@ DOORS = {
     ("GET", "/api/v1/projects/{project_id}"): Visit("admin", 404),
     ("GET", "/api/v1/projects/{project_id}/gaps"): Visit("admin", 404),
     ("DELETE", "/api/v1/projects/{project_id}/gaps"): Visit("admin", 404),
+    ("GET", "/api/v1/projects/{project_id}/feedback"): Visit("admin", 404),
+    ("GET", "/api/v1/projects/{project_id}/evaluation"): Visit("admin", 404),
+    ("GET", "/api/v1/projects/{project_id}/ingests"): Visit("admin", 404),
     ("GET", "/api/v1/projects/{project_id}/documents"): Visit("admin", 404),
     ("GET", "/api/v1/documents/{document_id}"): Visit("admin", 404),
     ("GET", "/api/v1/documents/{document_id}/chunks/{index}"): Visit("admin", 404),
@@ -116,7 +120,7 @@ class House:
         for project in (DEFAULT, OURS, THEIRS):
             path = f"/api/v1/projects/{project.id}"
             seen[path] = (await self.http.get(path, headers=sent)).json()
-            for part in ("gaps",):
+            for part in ("gaps", "feedback", "evaluation", "ingests"):
                 seen[f"{path}/{part}"] = (await self.http.get(f"{path}/{part}", headers=sent)).json()
             listed = (await self.http.get(f"{path}/documents", headers=sent)).json()
             seen[f"{path}/documents"] = listed
@@ -179,6 +183,8 @@ async def opened(settings: Settings) -> AsyncIterator[House]:
             "revoked": await made_key(keeping, scope="admin", revoked=True),
         }
         await keeping.gaps.note(OURS.id, f"What is a {SECRET} made of?")
+        for project in (DEFAULT, OURS, THEIRS):
+            await keeping.evaluations.keep(project.id, Evaluation(datetime.now(UTC), 7, {}))
     keys["forged"] = keys["root"][:-1] + ("0" if keys["root"][-1] != "0" else "1")
     async with running(settings) as http:
         house = House(http, keys)

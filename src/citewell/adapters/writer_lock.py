@@ -32,3 +32,17 @@ def writer_lock(home: Path, *, wait: bool, on_wait: Callable[[], None]) -> Itera
             else:
                 break
         yield
+
+
+def is_held(home: Path) -> bool:
+    """Whether anybody holds the writer's lock. To find out it is shared for an instant: do not ask without need."""
+    try:
+        handle = (home / "ingest.lock").open("rb")
+    except OSError:  # nobody ever held it
+        return False
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

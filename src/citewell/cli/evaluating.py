@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from citewell.cli.running import command, json_option, project_option
-from citewell.errors import SettingsError
-from citewell.models import Passage, Project
+from citewell.errors import SettingsError, StoreUnavailable
+from citewell.models import Evaluation, Passage, Project
 
 if TYPE_CHECKING:
     from citewell.evaluate.gates import Gate
     from citewell.evaluate.relevance import Placement
     from citewell.evaluate.run import Outcome
     from citewell.evaluate.scores import Score
+    from citewell.settings import Settings
 
 
 def _in_a_folder(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
@@ -59,11 +60,13 @@ async def evaluate(
 
     gates = _gates(least, most)
     golden = read_questions(questions)
-    async with wiring.reading(read_settings()) as reading:
+    settings, named = read_settings(), Project.named(project)
+    async with wiring.reading(settings) as reading:
         outcomes = await run_questions(
-            golden, project=Project.named(project), engines=reading.engines, library=reading.library, progress=_progress
+            golden, project=named, engines=reading.engines, library=reading.library, progress=_progress
         )
     scores = score(outcomes)
+    await _keep(settings, named, scores, questions=len(outcomes))
     warnings = missing(outcomes)
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
@@ -77,6 +80,18 @@ async def evaluate(
     for gate in failed:
         click.echo(f"failed: {gate.failure(scores)}", err=True)
     sys.exit(1 if failed else 0)
+
+
+async def _keep(settings: "Settings", project: Project, scores: "dict[str, Score]", *, questions: int) -> None:
+    """For the page that authors look at. A database that takes nothing is no reason to lose what was found out."""
+    from citewell import wiring
+
+    made = Evaluation(datetime.now(UTC), questions, {name: _score_json(one) for name, one in scores.items()})
+    try:
+        async with wiring.keeping(settings) as kept:
+            await kept.evaluations.keep(project.id, made)
+    except StoreUnavailable as error:
+        click.echo(f"warning: the scores could not be kept for the server to show: {error}", err=True)
 
 
 def _gates(least: tuple[str, ...], most: tuple[str, ...]) -> "list[Gate]":

@@ -24,7 +24,7 @@ from citewell.models import DEFAULT_PROJECT
 from citewell.models import Project as Named
 from citewell.wire import v1_chat as v1
 from citewell.wire.ask import AskRequest, AskResponse, StreamChunk
-from citewell.wire.authors import Gap, GapList
+from citewell.wire.authors import EvaluationReport, FeedbackReport, Gap, GapList, Ingest, IngestList
 from citewell.wire.chat import ChatEvent, ChatRequest, ChatResponse, HistoryResponse, MetadataFilter
 from citewell.wire.citations import CitationDetail, VerifyRequest, VerifyResponse
 from citewell.wire.documents import Chunk, Document, DocumentDetail, DocumentList
@@ -231,6 +231,22 @@ class Client:
 
     async def forget_gaps(self, *, project: UUID = _DEFAULT) -> None:
         await self._transport.done(Call("DELETE", f"/api/v1/projects/{project}/gaps"))
+
+    async def project_feedback(
+        self, *, project: UUID = _DEFAULT, limit: int = 50, vote: Vote | None = None
+    ) -> FeedbackReport:
+        """How readers of a project voted, and the last answers that they voted on."""
+        only = {"vote": vote} if vote else {}
+        call = Call("GET", f"/api/v1/projects/{project}/feedback", query={"limit": limit, **only})
+        return await self._transport.call(call, FeedbackReport)
+
+    async def evaluation(self, *, project: UUID = _DEFAULT) -> EvaluationReport:
+        """The scores of the last `citewell eval` of a project."""
+        return await self._transport.call(Call("GET", f"/api/v1/projects/{project}/evaluation"), EvaluationReport)
+
+    async def ingests(self, *, project: UUID = _DEFAULT) -> list[Ingest]:
+        """How the last ingests went, newest first."""
+        return (await self._transport.call(Call("GET", f"/api/v1/projects/{project}/ingests"), IngestList)).ingests
 
     async def health(self) -> Health:
         """How each service feels; no error where one is unavailable, for this is the question."""

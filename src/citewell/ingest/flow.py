@@ -6,8 +6,8 @@ than a batch: documents are staged as they are read.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from uuid import UUID
@@ -17,18 +17,28 @@ import numpy as np
 from citewell.errors import ModelError, OtherModel, UnreadableFile
 from citewell.ingest.plan import Plan, plan
 from citewell.ingest.reading import Read, Recipe, read_ahead
+from citewell.ingest.record import Progress, Run, recorded
 from citewell.ingest.walk import SourceFile, walk
 from citewell.models import Chunk, IngestResult, Preview, Project, document_id
-from citewell.ports import Audit, Change, Embeddable, Embedder, Embedding, Entry, Ledger, Library, Shelf, VectorCache
+from citewell.ports import (
+    Audit,
+    Change,
+    Embeddable,
+    Embedder,
+    Embedding,
+    Entry,
+    Ingests,
+    Ledger,
+    Library,
+    Shelf,
+    VectorCache,
+)
 from citewell.yardstick import PAIRS, Scale, measure
 
 _log = logging.getLogger("citewell.ingest")
 
 _BATCH = 32  # chunks embedded, remembered and staged together
 _HELD_CHARACTERS = 4_000_000  # of documents read but not yet staged
-
-Progress = Callable[[int, int], None]
-"""Called with how much is done and how much there is to do."""
 
 
 def _silently(done: int, total: int) -> None:
@@ -45,17 +55,7 @@ class Engines:
     cache: VectorCache
     embedder: Embedder
     shelf: Shelf
-
-
-@dataclass(slots=True)
-class _Run:
-    """What one run has done so far."""
-
-    errors: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    read: set[UUID] = field(default_factory=set)
-    chunks: int = 0
-    embedded: int = 0
+    ingests: Ingests
 
 
 async def ingest(
@@ -75,10 +75,19 @@ async def ingest(
     An index of another embedding model is refused, unless all that the library holds is to be embedded anew; `again`
     says how many chunks that is. `progress` counts files.
     """
-    todo = await _todo(paths, project, engines, recipe, prune=prune, everything=everything)
-    return await _carry_out(
-        todo, project=project, engines=engines, recipe=recipe, reembed=reembed, progress=progress, again=again
-    )
+    run = Run()
+    async with recorded(run, project, engines.ingests):
+        todo = await _todo(paths, project, engines, recipe, prune=prune, everything=everything)
+        return await _carry_out(
+            todo,
+            run,
+            project=project,
+            engines=engines,
+            recipe=recipe,
+            reembed=reembed,
+            progress=run.counting("reading", progress),
+            again=run.counting("embedding", again),
+        )
 
 
 async def ingest_files(
@@ -86,11 +95,12 @@ async def ingest_files(
 ) -> IngestResult:
     """Take in these files and leave all else as it is. Nothing is walked: a path need not say where its file lies."""
     todo = replace(plan(files, await engines.ledger.known(project), recipe, walked=()), vanished=())
-    return await _carry_out(todo, project=project, engines=engines, recipe=recipe)
+    return await _carry_out(todo, Run(), project=project, engines=engines, recipe=recipe)
 
 
 async def _carry_out(
     todo: Plan,
+    run: Run,
     *,
     project: Project,
     engines: Engines,
@@ -101,14 +111,15 @@ async def _carry_out(
 ) -> IngestResult:
     began = monotonic()
     removed = [document_id(project, path) for path in todo.vanished]
-    run = _Run(errors=list(todo.errors))
+    run.errors.extend(todo.errors)
+    run.files = len(todo.unchanged)
     base = await _intact_generation(engines, reembed=reembed)
     if todo.to_read or removed or base is None:
         rest = again if base is None else None
         steps = _changes(todo, removed, project, engines, recipe, run, rest=rest, progress=progress)
         await _publish(steps, base=base, removed=removed, engines=engines)
     return IngestResult(
-        files_processed=len(todo.unchanged) + len(run.read),
+        files_processed=run.files,
         chunks_created=run.chunks,
         errors=tuple(run.errors),
         warnings=tuple(run.warnings),
@@ -183,14 +194,14 @@ async def forget(documents: Sequence[UUID], *, engines: Engines) -> None:
     """Remove documents, from the library and the index alike."""
     base = await _intact_generation(engines)
     without = frozenset(documents)
-    steps = _removal(documents) if base is not None else _library(engines, _Run(), without=without)
+    steps = _removal(documents) if base is not None else _library(engines, Run(), without=without)
     await _publish(steps, base=base, removed=documents, engines=engines)
 
 
 async def rebuild(engines: Engines) -> None:
     """Make the index anew from the library; only what was never embedded is."""
     await _base(engines, reembed=False)
-    steps = _library(engines, _Run(), without=frozenset())
+    steps = _library(engines, Run(), without=frozenset())
     await _publish(steps, base=None, removed=[], engines=engines)
 
 
@@ -229,7 +240,7 @@ async def _changes(
     project: Project,
     engines: Engines,
     recipe: Recipe,
-    run: _Run,
+    run: Run,
     *,
     rest: Progress | None,
     progress: Progress,
@@ -250,6 +261,7 @@ async def _changes(
             continue
         held.append(outcome)
         run.read.add(outcome.document.id)
+        run.files += 1
         run.chunks += len(outcome.chunks)
         run.warnings.extend(outcome.warnings)
         yield Change(remove=[outcome.document.id])
@@ -266,6 +278,7 @@ async def _changes(
     if rest is not None:
         async for change in _library(engines, run, without=frozenset(run.read.union(removed)), progress=rest):
             yield change
+    run.stage = "publishing"
 
 
 async def _removal(documents: Sequence[UUID]) -> AsyncIterator[Change]:
@@ -273,7 +286,7 @@ async def _removal(documents: Sequence[UUID]) -> AsyncIterator[Change]:
 
 
 async def _library(
-    engines: Engines, run: _Run, *, without: frozenset[UUID], progress: Progress = _silently
+    engines: Engines, run: Run, *, without: frozenset[UUID], progress: Progress = _silently
 ) -> AsyncIterator[Change]:
     """Everything the library holds, but for some documents."""
     pending: list[tuple[UUID, Chunk]] = []
@@ -312,7 +325,7 @@ async def _stage(held: list[Read], project: Project, engines: Engines) -> None:
     held.clear()
 
 
-async def _embedded(chunks: Sequence[tuple[UUID, Chunk]], engines: Engines, run: _Run) -> list[Entry]:
+async def _embedded(chunks: Sequence[tuple[UUID, Chunk]], engines: Engines, run: Run) -> list[Entry]:
     """The chunks with their embeddings: remembered ones where the same words were embedded before."""
     wanted = {one.embedding_key: Embeddable(one.label, one.text) for _, one in chunks}
     known = await engines.cache.recall(list(wanted), model=engines.embedder.model)
@@ -325,7 +338,7 @@ async def _embedded(chunks: Sequence[tuple[UUID, Chunk]], engines: Engines, run:
     return [Entry(owner, one, known[one.embedding_key]) for owner, one in chunks]
 
 
-async def _made(passages: Sequence[Embeddable], engines: Engines, run: _Run) -> list[Embedding]:
+async def _made(passages: Sequence[Embeddable], engines: Engines, run: Run) -> list[Embedding]:
     try:
         return await engines.embedder.embed_passages(passages)
     except ModelError as error:

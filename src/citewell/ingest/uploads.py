@@ -5,13 +5,14 @@ A client's path names a document and never a file: bytes lie under names of our 
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import assert_never
 
 from citewell.errors import CitewellError, OtherModel
 from citewell.ingest.flow import Engines, forget, ingest_files
 from citewell.ingest.reading import Recipe
+from citewell.ingest.record import Run, recorded
 from citewell.ingest.walk import SourceFile
 from citewell.models import Upload, document_id
 from citewell.ports import Projects, Uploads
@@ -22,24 +23,44 @@ _MOST_ATTEMPTS = 3
 async def drain(
     uploads: Uploads, projects: Projects, *, engines: Engines, recipe: Recipe, folder: Path
 ) -> AsyncIterator[tuple[Upload, str | None]]:
-    """Each upload that waits, once it is finished, with why it failed; for whoever holds the writer's lock."""
+    """Each upload that waits, once it is finished, with why it failed; for whoever holds the writer's lock.
+
+    Documents that came in one after another for one project are one run of an ingest.
+    """
     _sweep(folder)
     await uploads.resume()
-    while taken := await uploads.take():
-        upload, content = taken
-        try:
-            error = await _carry_out(upload, content, projects, engines, recipe, folder)
-        except OtherModel as mismatch:  # no second try helps
-            error = str(mismatch)
-        except (CitewellError, asyncio.CancelledError):
-            await uploads.release(upload.id)
-            raise
-        await uploads.finish(upload.id, error=error)
-        yield upload, error
+    last, run = None, Run()
+    async with AsyncExitStack() as recording:
+        while taken := await uploads.take():
+            upload, content = taken
+            try:
+                if last is None or (upload.project, upload.kind) != (last.project, last.kind):
+                    await recording.aclose()
+                    run = Run(stage="reading")
+                    if upload.kind == "ingest":
+                        await recording.enter_async_context(recorded(run, upload.project, engines.ingests))
+                run.total = run.done + await _waiting(uploads, upload)
+                error = await _carry_out(upload, content, run, projects, engines, recipe, folder)
+            except OtherModel as mismatch:  # no second try helps
+                error = str(mismatch)
+            except (CitewellError, asyncio.CancelledError):
+                await uploads.release(upload.id)
+                raise
+            await uploads.finish(upload.id, error=error)
+            last = upload
+            run.done += 1
+            run.errors.extend([f"{upload.path}: {error}"] if error else [])
+            yield upload, error
+
+
+async def _waiting(uploads: Uploads, upload: Upload) -> int:
+    """How many there are to carry out like this one, itself included."""
+    left = await uploads.uploads(upload.project.id)
+    return sum(one.status != "FAILED" and one.kind == upload.kind for one in left)
 
 
 async def _carry_out(
-    upload: Upload, content: bytes, projects: Projects, engines: Engines, recipe: Recipe, folder: Path
+    upload: Upload, content: bytes, run: Run, projects: Projects, engines: Engines, recipe: Recipe, folder: Path
 ) -> str | None:
     """Do what the upload asks for; says why it cannot be."""
     match upload.kind:
@@ -49,6 +70,8 @@ async def _carry_out(
             with _laid_out(upload, content, folder) as location:
                 file = SourceFile(location, upload.path, None)
                 result = await ingest_files([file], project=upload.project, engines=engines, recipe=recipe)
+            run.files += result.files_processed
+            run.chunks += result.chunks_created
             return result.errors[0].removeprefix(f"{upload.path}: ") if result.errors else None
         case "delete":
             if upload.attempts > _MOST_ATTEMPTS:

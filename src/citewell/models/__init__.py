@@ -34,8 +34,8 @@ from citewell.models.documents import (
     content_hash,
     document_id,
 )
-from citewell.models.ingests import IngestResult, Preview
-from citewell.models.keeping import Gap, Key, Owner, Recorded, Scope, Status, Upload, Vote
+from citewell.models.ingests import IngestResult, IngestRun, Outcome, Preview, Stage
+from citewell.models.keeping import Evaluation, Feedback, Gap, Key, Owner, Recorded, Scope, Status, Upload, Vote
 from citewell.models.where import EVERYWHERE, Where
 
 __all__ = [
@@ -50,14 +50,18 @@ __all__ = [
     "Cite",
     "Document",
     "Entered",
+    "Evaluation",
     "Exchange",
+    "Feedback",
     "Gap",
     "IngestResult",
+    "IngestRun",
     "Key",
     "Known",
     "Manuscript",
     "Matrix",
     "Mode",
+    "Outcome",
     "Owner",
     "Passage",
     "Piece",
@@ -68,6 +72,7 @@ __all__ = [
     "Scope",
     "Segment",
     "Spent",
+    "Stage",
     "Status",
     "Support",
     "Surroundings",

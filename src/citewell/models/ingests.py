@@ -1,6 +1,30 @@
-"""How an ingest ended, and what one would do."""
+"""How an ingest goes, how it ended, and what one would do."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+Stage = Literal["planning", "reading", "embedding", "publishing"]
+Outcome = Literal["running", "done", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRun:
+    """An ingest as others may follow it. While `embedding` it counts chunks, else files."""
+
+    id: UUID
+    project: UUID
+    started_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None = None
+    stage: Stage = "planning"
+    done: int = 0
+    total: int = 0
+    errors: tuple[str, ...] = ()
+    files_processed: int = 0
+    chunks_created: int = 0
+    outcome: Outcome = "running"
 
 
 @dataclass(frozen=True, slots=True)

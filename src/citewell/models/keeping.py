@@ -37,6 +37,24 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
+class Feedback:
+    """How often readers of a project voted for and against an answer, and the last exchanges they voted on."""
+
+    up: int
+    down: int
+    last: tuple[Recorded, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How good a project's answers were, by so many golden questions; `scores` as `citewell eval --json` has them."""
+
+    at: datetime
+    questions: int
+    scores: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class Gap:
     """A question that a project's documents did not answer, as it was last asked."""
 

@@ -1,7 +1,9 @@
-"""One database for everything that must last: the library, conversations, keys and uploads; SQLite or PostgreSQL."""
+"""One database for everything that must last: the library, and what is kept beside it; SQLite or PostgreSQL."""
 
 from citewell.adapters.sql.engine import Database, check_place, is_made
+from citewell.adapters.sql.evaluations import SqlEvaluations
 from citewell.adapters.sql.gaps import SqlGaps
+from citewell.adapters.sql.ingests import SqlIngests
 from citewell.adapters.sql.keys import SqlKeys
 from citewell.adapters.sql.library import SqlLibrary
 from citewell.adapters.sql.projects import SqlProjects
@@ -10,7 +12,9 @@ from citewell.adapters.sql.uploads import SqlUploads
 
 __all__ = [
     "Database",
+    "SqlEvaluations",
     "SqlGaps",
+    "SqlIngests",
     "SqlKeys",
     "SqlLibrary",
     "SqlProjects",

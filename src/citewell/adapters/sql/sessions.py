@@ -12,7 +12,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 from citewell.adapters.sql.engine import Database, storable
 from citewell.adapters.sql.tables import conversations, sessions
 from citewell.errors import NotFound
-from citewell.models import Exchange, Owner, Recorded, Vote
+from citewell.models import Exchange, Feedback, Owner, Recorded, Vote
 
 _OLDEST_FIRST = (conversations.c.timestamp, conversations.c.id)
 _NEWEST_FIRST = (conversations.c.timestamp.desc(), conversations.c.id.desc())
@@ -74,6 +74,18 @@ class SqlSessions:
         async with self._database.writing() as connection:
             if not (await connection.execute(marked)).rowcount:
                 raise NotFound("there is no such answer in this session")
+
+    async def feedback(self, project: UUID, *, limit: int, vote: Vote | None = None) -> Feedback:
+        told = conversations.join(sessions)
+        rated = conversations.c.feedback.in_(("up", "down")) & (sessions.c.project_id == project)
+        shown = rated if vote is None else rated & (conversations.c.feedback == vote)
+        counted = select(conversations.c.feedback, func.count()).select_from(told).where(rated)
+        last = select(conversations).select_from(told).where(shown).order_by(*_NEWEST_FIRST).limit(limit)
+        async with self._database.reading() as connection:
+            counts = await connection.execute(counted.group_by(conversations.c.feedback))
+            votes = {str(row[0]): int(row[1]) for row in counts}
+            rows = (await connection.execute(last)).all()
+        return Feedback(votes.get("up", 0), votes.get("down", 0), tuple(_recorded(row) for row in rows))
 
     async def forget(self, session: UUID, owner: Owner) -> None:
         async with self._database.writing() as connection:
