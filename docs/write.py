@@ -186,6 +186,7 @@ async def _keep_a_handbook(asking: Asking) -> None:
 
 async def _operate(asking: Asking) -> None:
     await asking.door("chat_page")
+    await asking.door("library_page")
     for name in ("health", "ready", "metrics"):
         await asking.door(name)
 

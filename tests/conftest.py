@@ -318,3 +318,7 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
         with self._process.stderr as log:
             for line in log:
                 self.log += line
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--screenshots", metavar="FOLDER", help="Keep a picture of every state of the pages here.")

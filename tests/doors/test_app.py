@@ -1,6 +1,7 @@
 """What holds for every door: errors that help, health that tells, and a server that needs no network."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -89,12 +90,40 @@ async def test_something_unforeseen_shows_no_trace(home: Path) -> None:
     assert "reading" not in response.text
 
 
-async def test_the_page_and_its_parts_are_served_under_a_strict_policy(http: httpx2.AsyncClient) -> None:
-    for path, kind in (("/chat", "text/html"), ("/chat.js", "text/javascript"), ("/chat.css", "text/css")):
-        response = await http.get(path)
-        assert response.headers["content-type"].startswith(kind)
-        assert "unsafe-inline" not in response.headers["content-security-policy"]
+@pytest.mark.parametrize("page", ["/chat", "/library"])
+async def test_a_page_loads_nothing_from_elsewhere_and_runs_nothing_inline(http: httpx2.AsyncClient, page: str) -> None:
+    response = await http.get(page)
+    assert response.headers["content-type"].startswith("text/html")
+    policy = dict(part.strip().split(" ", 1) for part in response.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert {
+        source for name in ("script-src", "style-src", "connect-src", "img-src") for source in policy[name].split()
+    } == {"'self'"}
+    assert policy["require-trusted-types-for"] == "'script'"
+    for part in re.findall(r'(?:src|href)="([^"]*)"', response.text):
+        assert part.startswith("/"), part
+        assert (await http.get(part)).status_code == 200
     assert (await http.get("/")).headers["location"] == "/chat"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/chat.js", "text/javascript"), ("/widget.js", "text/javascript"), ("/widget/de.json", "application/json")],
+)
+async def test_what_a_browser_has_already_is_not_sent_again(http: httpx2.AsyncClient, path: str, kind: str) -> None:
+    first = await http.get(path, headers={"Accept-Encoding": "gzip"})
+    assert first.headers["content-type"].startswith(kind)
+    assert first.headers["content-encoding"] == "gzip"
+    assert first.content == (await http.get(path, headers={"Accept-Encoding": "identity"})).content
+    again = await http.get(path, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize("language", ["xx", "..", "%2e%2e%2fchat", "en.json%00"])
+async def test_a_language_that_the_interface_does_not_speak_is_not_found(
+    http: httpx2.AsyncClient, language: str
+) -> None:
+    assert (await http.get(f"/widget/{language}.json")).status_code == 404
 
 
 _WITHOUT_NETWORK = """

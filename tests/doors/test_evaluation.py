@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from citewell.cli import main
 from citewell.settings import Settings
 from tests.conftest import settings_for
-from tests.doors.conftest import DEFAULT, problem, running, take_in
+from tests.doors.conftest import DEFAULT, running, take_in
 
 PRIMING = {"text": "What should I do before the first start?", "relevant": ["01-pumps.md"], "answers": ["casing"]}
 OFF_TOPIC = {"text": "How do I get red wine out of a carpet?", "unanswerable": True}
@@ -47,9 +47,7 @@ def shown(settings: Settings) -> httpx2.Response:
 
 
 def test_the_last_scores_are_shown_as_they_were_printed(settings: Settings, tmp_path: Path) -> None:
-    nothing = shown(settings)
-    assert problem(nothing) == (404, "NOT_FOUND")
-    assert "citewell eval" in nothing.json()["message"]
+    assert shown(settings).json() == {"at": None, "questions": 0, "scores": {}}
     evaluate(tmp_path, PRIMING)
     failed = evaluate(tmp_path, PRIMING, OFF_TOPIC, options=("--json", "--min", "mean_characters=9999"))
     assert failed.exit_code == 1, "what fails a build is shown as well"

@@ -7,7 +7,6 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request, Response
 
 from citewell import wiring
-from citewell.errors import NotFound
 from citewell.http.errors import DOCUMENTED
 from citewell.http.gate import ADMIN, Door, project_of
 from citewell.models import IngestRun, Outcome
@@ -63,12 +62,12 @@ async def list_feedback(
 
 @router.get("/evaluation", openapi_extra=ADMIN)
 async def get_evaluation(project_id: UUID, request: Request) -> EvaluationReport:
-    """The scores of the last `citewell eval` of the project."""
+    """The scores of the last `citewell eval` of the project; none, of no moment, before the first."""
     project = await project_of(request, project_id)
     evaluations: Evaluations = request.app.state.keeping.evaluations
     found = await evaluations.last(project.id)
     if found is None:
-        raise NotFound("this project was not evaluated yet; run `citewell eval QUESTIONS.jsonl`")
+        return EvaluationReport(at=None, questions=0, scores={})
     scores = {name: Scored.model_validate(one) for name, one in found.scores.items()}
     return EvaluationReport(at=found.at, questions=found.questions, scores=scores)
 

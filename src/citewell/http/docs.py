@@ -1,9 +1,7 @@
 """`GET /openapi.json` and `/docs`: the doors described, for programs and for people, without a network or a script."""
 
-from importlib.resources import files
-
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse
 
 from citewell.http.docs_page import render
 from citewell.http.gate import OPEN, Door
@@ -25,9 +23,3 @@ async def openapi(request: Request) -> JSONResponse:
 @router.get("/docs", openapi_extra=OPEN)
 async def docs(request: Request) -> HTMLResponse:
     return HTMLResponse(render(request.app.openapi()), headers=_HEADERS)
-
-
-@router.get("/docs.css", openapi_extra=OPEN)
-async def docs_style() -> Response:
-    content = files("citewell").joinpath("web", "docs.css").read_bytes()
-    return Response(content, media_type="text/css; charset=utf-8", headers=_HEADERS)

@@ -1,28 +1,53 @@
-"""`GET /chat`: a page that asks and shows the answer as it comes, with its sources."""
+"""`GET /chat`, `/library` and `/widget.js`: what a browser loads, from one folder of the package.
 
+`widget/` is its source. Nothing else is ever loaded: no font, no image, no script from elsewhere.
+"""
+
+import gzip
+import hashlib
+from functools import cache
 from importlib.resources import files
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from citewell.errors import NotFound
 from citewell.http.gate import OPEN, Door
 
 router = APIRouter(tags=["page"], route_class=Door)
 
-_FILES = {"chat.html": "text/html", "chat.js": "text/javascript", "chat.css": "text/css"}
-# Nothing from elsewhere, nothing inline: an answer can show no script and load no image.
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-cache",
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "json": "application/json",
+    "svg": "image/svg+xml",
 }
+# Nothing from elsewhere, nothing inline: an answer can show no script and load no image.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
 
 
-def _serve(name: str) -> Response:
+@cache
+def _file(name: str) -> tuple[bytes, bytes, str]:
+    """A file as it is, the same compressed, and its tag."""
     content = files("citewell").joinpath("web", name).read_bytes()
-    return Response(content, media_type=f"{_FILES[name]}; charset=utf-8", headers=_HEADERS)
+    return content, gzip.compress(content, 9, mtime=0), f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+
+def _serve(name: str, request: Request) -> Response:
+    """What a browser has already is not sent again; each time it asks, so that an update is seen at once."""
+    content, compressed, tag = _file(name)
+    headers = {"Cache-Control": "no-cache", "ETag": tag, "Vary": "Accept-Encoding"}
+    if name.endswith(".html"):
+        headers["Content-Security-Policy"] = _POLICY
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        content, headers["Content-Encoding"] = compressed, "gzip"
+    return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=headers)
 
 
 @router.get("/", openapi_extra=OPEN, include_in_schema=False)
@@ -31,16 +56,37 @@ async def root() -> RedirectResponse:
 
 
 @router.get("/chat", openapi_extra=OPEN, response_class=HTMLResponse)
-async def chat_page() -> Response:
+async def chat_page(request: Request) -> Response:
     """The page on which a reader asks."""
-    return _serve("chat.html")
+    return _serve("chat.html", request)
 
 
-@router.get("/chat.js", openapi_extra=OPEN, include_in_schema=False)
-async def script() -> Response:
-    return _serve("chat.js")
+@router.get("/library", openapi_extra=OPEN, response_class=HTMLResponse)
+async def library_page(request: Request) -> Response:
+    """The page on which an author sees what is held, what failed and what readers missed."""
+    return _serve("library.html", request)
 
 
-@router.get("/chat.css", openapi_extra=OPEN, include_in_schema=False)
-async def style() -> Response:
-    return _serve("chat.css")
+@router.get("/widget.js", openapi_extra=OPEN, include_in_schema=False)
+async def widget(request: Request) -> Response:
+    """The chat for any page: `<script src="…/widget.js" async></script>`."""
+    return _serve("widget.js", request)
+
+
+@router.get("/widget/{language}.json", openapi_extra=OPEN, include_in_schema=False)
+async def language(language: str, request: Request) -> Response:
+    name = f"languages/{language}.json"
+    if not language.isalpha() or not files("citewell").joinpath("web", name).is_file():
+        raise NotFound("the interface does not speak this language yet")
+    return _serve(name, request)
+
+
+def _asset(name: str) -> None:
+    async def serve(request: Request) -> Response:
+        return _serve(name, request)
+
+    router.add_api_route(f"/{name}", serve, name=name, openapi_extra=OPEN, include_in_schema=False)
+
+
+for _name in ("chat.js", "library.js", "page.css", "docs.css", "icon.svg"):
+    _asset(_name)

@@ -42,7 +42,7 @@ class Scored(BaseModel):
 
 
 class EvaluationReport(BaseModel):
-    at: datetime
+    at: datetime | None = Field(description="Null where nothing was evaluated yet.")
     questions: int = Field(ge=0)
     scores: dict[str, Scored] = Field(description="By name, as `citewell eval --json` prints them.")
 

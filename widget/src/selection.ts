@@ -1,0 +1,54 @@
+/** A button beside text that was selected: ask about just this. */
+
+import { QUOTE } from "./icons";
+import { h, icon } from "./safe";
+
+const LEAST = 3;
+const LONGEST = 64_000;
+
+export class SelectionButton {
+  readonly element: HTMLButtonElement;
+  #text = "";
+
+  constructor(private readonly within: Element, words: string, use: (text: string) => void) {
+    const take = (event: Event): void => {
+      event.preventDefault(); // keeps the selection, and the focus where it is
+      const text = this.#text;
+      this.#hide();
+      getSelection()?.removeAllRanges();
+      use(text);
+    };
+    this.element = h("button", { type: "button", class: "about", hidden: true, on: { pointerdown: take, click: take } }, icon(QUOTE), words);
+    document.addEventListener("selectionchange", this.#changed);
+    document.addEventListener("scroll", this.#hide, { capture: true, passive: true });
+  }
+
+  end(): void {
+    document.removeEventListener("selectionchange", this.#changed);
+    document.removeEventListener("scroll", this.#hide, { capture: true });
+    this.element.remove();
+  }
+
+  #hide = (): void => {
+    this.element.hidden = true;
+  };
+
+  #changed = (): void => {
+    const selection = getSelection();
+    const range = selection?.rangeCount ? selection.getRangeAt(0) : null;
+    const text = selection?.toString().trim() ?? "";
+    const inside = range && this.within.contains(range.commonAncestorContainer) && !isField(document.activeElement);
+    if (!range || !inside || text.length < LEAST || text.length > LONGEST) return this.#hide();
+    this.#text = text;
+    this.element.hidden = false;
+    const at = range.getBoundingClientRect();
+    const own = this.element.getBoundingClientRect();
+    this.element.style.left = `${Math.min(Math.max(4, at.left), innerWidth - own.width - 4)}px`;
+    this.element.style.top = `${at.top > own.height + 8 ? at.top - own.height - 6 : Math.min(at.bottom + 6, innerHeight - own.height - 4)}px`;
+  };
+}
+
+/** A selection in a form is being edited, not read. */
+function isField(element: Element | null): boolean {
+  return !!element?.matches("input, textarea, select, [contenteditable]");
+}

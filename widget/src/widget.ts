@@ -1,0 +1,114 @@
+/**
+ * The chat in a corner of any page, by one script tag. It lives in a shadow tree: the page cannot break it, nor it the
+ * page. Attributes of the tag: data-server, data-key, data-project, data-title, data-lang, data-theme (light or dark),
+ * data-selection="off", data-open.
+ */
+
+import { Chat } from "./chat";
+import { Client } from "./client";
+import { BUBBLE } from "./icons";
+import { h, icon } from "./safe";
+import { SelectionButton } from "./selection";
+import { dress } from "./style";
+import style from "./style.css?inline";
+import around from "./widget.css?inline";
+import { chosen, direction, wordsIn } from "./words";
+
+export interface Api {
+  open(): void;
+  close(): void;
+  /** Open, and ask; with a selection, about that alone. */
+  ask(question: string, selection?: string): void;
+  /** Take everything away again. */
+  destroy(): void;
+}
+
+declare global {
+  interface Window {
+    Citewell?: Api;
+  }
+}
+
+const OPEN = "citewell:open";
+
+async function start(tag: HTMLScriptElement | null): Promise<void> {
+  const { server, key, project, title, lang, theme, selection, open } = tag?.dataset ?? {};
+  const home = (server ?? (tag?.src ? new URL(tag.src).origin : "")).replace(/\/$/, "");
+  const language = chosen([lang ?? "", document.documentElement.lang, ...navigator.languages]);
+  const say = await wordsIn(language, home);
+  const name = title ?? say("open");
+
+  const host = h("citewell-widget" as "div", { lang: language, dir: direction(language), ...(theme && { "data-theme": theme }) });
+  const root = host.attachShadow({ mode: "open" });
+  dress(root, style, around);
+  const client = new Client({ server: home, key: key ?? null, project: project ?? null });
+  const chat = new Chat({ client, say, title: name, close: () => hide() });
+  const frame = h("div", { class: "frame", role: "dialog", "aria-label": name, hidden: true }, chat.element);
+  const bubble = h("button", { type: "button", class: "bubble-button", "aria-label": name, title: name, "aria-expanded": "false", on: { click: () => (frame.hidden ? show() : hide()) } }, icon(BUBBLE));
+  root.append(frame, bubble);
+  let begun = false;
+
+  function show(): void {
+    frame.hidden = false;
+    bubble.setAttribute("aria-expanded", "true");
+    remember("yes");
+    if (!begun) void chat.start();
+    begun = true;
+    chat.focus();
+  }
+
+  function hide(): void {
+    const hadFocus = root.activeElement !== null;
+    frame.hidden = true;
+    bubble.setAttribute("aria-expanded", "false");
+    remember("");
+    if (hadFocus) bubble.focus();
+  }
+
+  const about = selection === "off" ? null : new SelectionButton(document.body, say("about"), (text) => {
+    show();
+    chat.select(text);
+  });
+  if (about) root.append(about.element);
+  document.body.append(host);
+  if (open !== undefined || wasOpen()) show();
+
+  window.Citewell = {
+    open: show,
+    close: hide,
+    ask: (question, text) => {
+      show();
+      void chat.ask(question, text ? { text } : undefined);
+    },
+    destroy: () => {
+      about?.end();
+      chat.end();
+      host.remove();
+      delete window.Citewell;
+    },
+  };
+  document.dispatchEvent(new CustomEvent("citewell:ready"));
+}
+
+/** Whether the reader had it open on the page before. */
+function wasOpen(): boolean {
+  try {
+    return sessionStorage.getItem(OPEN) === "yes";
+  } catch {
+    return false;
+  }
+}
+
+function remember(open: string): void {
+  try {
+    sessionStorage.setItem(OPEN, open);
+  } catch {
+    // a browser that keeps nothing
+  }
+}
+
+const tag = document.currentScript as HTMLScriptElement | null;
+if (!window.Citewell) {
+  if (document.body) void start(tag);
+  else document.addEventListener("DOMContentLoaded", () => void start(tag));
+}
