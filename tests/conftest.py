@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -35,6 +34,7 @@ from citewell.models import (
     Where,
 )
 from citewell.settings import Settings
+from tests import commands
 from tests.postgres import CannotStart, PostgresServer
 
 BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
@@ -255,14 +255,11 @@ def citewell(home: Path, tmp_path: Path) -> Citewell:
     def run(
         *arguments: str, home: Path = home, typed: str = "", **environment: str
     ) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [str(Path(sys.executable).with_name("citewell")), *arguments],
-            input=typed,
-            capture_output=True,
-            text=True,
+        return commands.run(
+            *arguments,
+            typed=typed,
             cwd=tmp_path,
             timeout=120,
-            check=False,
             env={**os.environ, "CITEWELL_HOME": str(home), **environment},
         )
 
@@ -279,20 +276,21 @@ def server(book_home: Path) -> Iterator[str]:
 class serving:  # noqa: N801 (reads as a verb where it is used)
     """`with serving(home) as address:` runs `citewell serve` in a process of its own."""
 
-    def __init__(self, home: Path, *prefix: str, **environment: str) -> None:
-        self._process = subprocess.Popen(
-            [*prefix, str(Path(sys.executable).with_name("citewell")), "serve", "--port", "0"],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "CITEWELL_HOME": str(home), "CITEWELL_LOG_FORMAT": "text", **environment},
-        )
-
+    def __init__(self, home: Path, cwd: Path | None = None, /, **environment: str) -> None:
+        told, telling = os.pipe()
+        with os.fdopen(telling, "wb") as stderr:
+            self._process = commands.Command(
+                *("serve", "--port", "0"),
+                cwd=cwd or Path.cwd(),
+                stderr=stderr,
+                env={**os.environ, "CITEWELL_HOME": str(home), "CITEWELL_LOG_FORMAT": "text", **environment},
+            )
+        self._told = os.fdopen(told, encoding="utf-8")
         self.log = ""
         self._reading = Thread(target=self._read_on)
 
     def __enter__(self) -> str:
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
+        for line in self._told:
             self.log += line
             if found := re.search(r"open (http://[^/]+)/chat", line):
                 self._reading.start()
@@ -314,7 +312,6 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
 
     def _read_on(self) -> None:
         """A server whose log nobody reads stands still once the pipe is full."""
-        assert self._process.stderr is not None
-        with self._process.stderr as log:
+        with self._told as log:
             for line in log:
                 self.log += line
