@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -68,9 +69,10 @@ class Command:
                 self.returncode = int(self._answers.readline())
         return self.returncode
 
-    def terminate(self) -> None:
-        if self.returncode is None:
-            os.kill(self.pid, signal.SIGTERM)
+    def send_signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):  # it has ended since
+            if self.returncode is None:
+                os.kill(self.pid, number)
 
 
 def run(
@@ -84,7 +86,7 @@ def run(
         try:
             code = command.wait(timeout=timeout)
         finally:
-            command.terminate()
+            command.send_signal(signal.SIGKILL)
         stdout.seek(0)
         stderr.seek(0)
         return subprocess.CompletedProcess(arguments, code, stdout.read().decode(), stderr.read().decode())

@@ -2,9 +2,11 @@
 
 import asyncio
 import fcntl
+import gc
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -43,6 +45,12 @@ PROJECT = Project.named(DEFAULT_PROJECT)
 os.environ.pop("DATABASE_URL", None)  # whoever has one set does not want tests in it
 
 Citewell = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_collection_finish() -> None:
+    """All that was loaded by now stays: nobody need look again and again whether it is garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -306,7 +314,7 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
         return self._process.wait(timeout=20)
 
     def __exit__(self, *_: object) -> None:
-        self._process.terminate()
+        self._process.send_signal(signal.SIGTERM)
         self._process.wait(timeout=20)
         self._reading.join()
 
