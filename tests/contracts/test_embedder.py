@@ -17,7 +17,7 @@ from citewell.ports import Embeddable, Embedder
 from tests import cohere
 from tests.embeddings import KEY, EmbeddingServer
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("embedders")]  # so that a text is embedded once for all
 
 
 @cache
