@@ -6,6 +6,8 @@ LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no
 # One more than there are cores: many tests wait for processes they started.
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Tests start hundreds of processes: they need not compile the same files each.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Node.js comes with the Python packages for development.
 NODE := PATH="$(CURDIR)/$(BIN):$$PATH"

@@ -2,11 +2,12 @@
 
 import asyncio
 import fcntl
+import gc
 import os
 import re
 import shutil
+import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -35,6 +36,7 @@ from citewell.models import (
     Where,
 )
 from citewell.settings import Settings
+from tests import commands
 from tests.postgres import CannotStart, PostgresServer
 
 BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
@@ -43,6 +45,12 @@ PROJECT = Project.named(DEFAULT_PROJECT)
 os.environ.pop("DATABASE_URL", None)  # whoever has one set does not want tests in it
 
 Citewell = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_collection_finish() -> None:
+    """All that was loaded by now stays: nobody need look again and again whether it is garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -255,14 +263,11 @@ def citewell(home: Path, tmp_path: Path) -> Citewell:
     def run(
         *arguments: str, home: Path = home, typed: str = "", **environment: str
     ) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [str(Path(sys.executable).with_name("citewell")), *arguments],
-            input=typed,
-            capture_output=True,
-            text=True,
+        return commands.run(
+            *arguments,
+            typed=typed,
             cwd=tmp_path,
             timeout=120,
-            check=False,
             env={**os.environ, "CITEWELL_HOME": str(home), **environment},
         )
 
@@ -279,20 +284,21 @@ def server(book_home: Path) -> Iterator[str]:
 class serving:  # noqa: N801 (reads as a verb where it is used)
     """`with serving(home) as address:` runs `citewell serve` in a process of its own."""
 
-    def __init__(self, home: Path, *prefix: str, **environment: str) -> None:
-        self._process = subprocess.Popen(
-            [*prefix, str(Path(sys.executable).with_name("citewell")), "serve", "--port", "0"],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "CITEWELL_HOME": str(home), "CITEWELL_LOG_FORMAT": "text", **environment},
-        )
-
+    def __init__(self, home: Path, cwd: Path | None = None, /, **environment: str) -> None:
+        told, telling = os.pipe()
+        with os.fdopen(telling, "wb") as stderr:
+            self._process = commands.Command(
+                *("serve", "--port", "0"),
+                cwd=cwd or Path.cwd(),
+                stderr=stderr,
+                env={**os.environ, "CITEWELL_HOME": str(home), "CITEWELL_LOG_FORMAT": "text", **environment},
+            )
+        self._told = os.fdopen(told, encoding="utf-8")
         self.log = ""
         self._reading = Thread(target=self._read_on)
 
     def __enter__(self) -> str:
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
+        for line in self._told:
             self.log += line
             if found := re.search(r"open (http://[^/]+)/chat", line):
                 self._reading.start()
@@ -308,14 +314,13 @@ class serving:  # noqa: N801 (reads as a verb where it is used)
         return self._process.wait(timeout=20)
 
     def __exit__(self, *_: object) -> None:
-        self._process.terminate()
+        self._process.send_signal(signal.SIGTERM)
         self._process.wait(timeout=20)
         self._reading.join()
 
     def _read_on(self) -> None:
         """A server whose log nobody reads stands still once the pipe is full."""
-        assert self._process.stderr is not None
-        with self._process.stderr as log:
+        with self._told as log:
             for line in log:
                 self.log += line
 

@@ -44,6 +44,16 @@ def test_ask_as_json_gives_one_object_whose_citations_resolve(citewell: Citewell
         assert len(citation["id"]) == 64
 
 
+def test_nothing_is_left_outside_the_home_folder(citewell: Citewell, docs: Path, tmp_path: Path) -> None:
+    """The library that runs the model would keep notes for its makers where a person's caches are."""
+    person = tmp_path / "person"
+    person.mkdir()
+    folders = {"HOME": str(person), "XDG_CACHE_HOME": str(person / "caches"), "ORT_DISABLE_TELEMETRY": ""}
+    assert citewell("ingest", str(docs), **folders).returncode == 0
+    assert "uphill" in citewell("ask", "What does a pump do?", **folders).stdout
+    assert list(person.rglob("*")) == []
+
+
 def test_not_covered_is_an_answer_too(citewell: Citewell, book_home: Path) -> None:
     shown = citewell("ask", "How long does a chicken roast?", home=book_home)
     assert shown.returncode == 0

@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.commands import Command
 from tests.conftest import ask, chunk_ids, document, find, serving, take_in
 
 
@@ -184,16 +185,16 @@ def test_killed_at_any_moment_readers_are_served_and_a_rerun_ends_as_if_undistur
     (docs / "02-valves.md").write_text("# Valves\n\nA valve was rewritten.\n")
     undisturbed = tmp_path / "undisturbed"
     take_in(undisturbed, docs, embedder="hashing")
-    duration = _seconds(lambda: _finished(_citewell(tmp_path / "timing", "ingest", str(docs))))
+    duration = _seconds(lambda: _ingesting(tmp_path / "timing", docs).wait(timeout=120))
     moments = random.Random(20)
     with serving(home) as address:
         for _ in range(20):
-            process = _citewell(home, "ingest", str(docs))
+            process = _ingesting(home, docs)
             time.sleep(moments.uniform(0.0, duration))
             process.send_signal(signal.SIGKILL)
-            process.communicate()
+            process.wait(timeout=120)
             assert _asks(address, "What does a pump do?")["confidence"] > 0
-        _finished(_citewell(home, "ingest", str(docs)))
+        assert _ingesting(home, docs).wait(timeout=120) == 0
         assert _asks(address, "What was rewritten?")["citations"][0]["source_file"] == "02-valves.md"
     assert later.is_dir()
     assert chunk_ids(home) == chunk_ids(undisturbed)
@@ -231,6 +232,10 @@ def _asks(address: str, question: str) -> dict[str, Any]:
     assert response.status_code == 200, response.text
     answer: dict[str, Any] = response.json()
     return answer
+
+
+def _ingesting(home: Path, docs: Path) -> Command:
+    return Command("ingest", str(docs), cwd=docs, env={**os.environ, "CITEWELL_HOME": str(home)})
 
 
 def _citewell(home: Path, *arguments: str) -> "subprocess.Popen[str]":

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +16,7 @@ from citewell import wiring
 from citewell.cli import main
 from citewell.ingest.uploads import drain
 from citewell.models import DEFAULT_PROJECT, Document, IngestRun, Project, Upload, document_id
+from tests.commands import Command
 from tests.conftest import PROJECT, ask, chunk_ids, settings_for, take_in
 from tests.readers.pages import body, make_pdf
 from tests.readers.word import package, paragraph, run
@@ -333,7 +332,7 @@ def test_killed_in_the_middle_a_second_run_ends_as_if_undisturbed(home: Path, tm
         process = _worker(home)
         _until_it_reads(path, home)
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.wait(timeout=60)
         assert waiting(home), "it was in the middle"
     assert citewell(home, "worker").exit_code == 0
     assert waiting(home) == []
@@ -366,13 +365,8 @@ def _long_page(number: int) -> bytes:
     return "\n\n".join((f"# Page {number}", *parts)).encode()
 
 
-def _worker(home: Path) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [str(Path(sys.executable).with_name("citewell")), "worker"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "CITEWELL_HOME": str(home)},
-    )
+def _worker(home: Path) -> Command:
+    return Command("worker", cwd=home, env={**os.environ, "CITEWELL_HOME": str(home)})
 
 
 def _until_it_reads(path: str, home: Path) -> None:

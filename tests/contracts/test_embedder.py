@@ -12,23 +12,29 @@ from citewell.adapters.cohere import CohereEmbedder
 from citewell.adapters.minilm import MiniLmEmbedder
 from citewell.adapters.openai_compatible import OpenAiCompatibleEmbedder
 from citewell.errors import ModelError
+from citewell.models import Vector
 from citewell.ports import Embeddable, Embedder
 from tests import cohere
 from tests.embeddings import KEY, EmbeddingServer
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("embedders")]  # so that a text is embedded once for all
 
 
 @cache
 def minilm() -> MiniLmEmbedder:
-    return MiniLmEmbedder()
+    return MiniLmEmbedder(threads=1)
+
+
+@cache
+def meaning(text: str) -> Vector:
+    return minilm()._embed_query(text)
 
 
 def with_meaning(texts: list[str], dimensions: int) -> list[list[float]]:
     """What a vendor's model does, done by the local one; its vectors have any length but one."""
     rows = np.zeros((len(texts), dimensions), dtype=np.float32)
     for row, text in zip(rows, texts, strict=True):
-        row[:384] = minilm()._embed_query(text) * 3
+        row[:384] = meaning(text) * 3
     given: list[list[float]] = rows.tolist()
     return given
 

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import httpx2
 import pytest
 
-from tests.conftest import settings_for
+from tests.conftest import ready, settings_for
 from tests.doors.conftest import DEFAULT, problem, running
 
 pytestmark = pytest.mark.anyio
@@ -22,6 +22,16 @@ QUESTION = "What should I do before the first start?"
 async def http(home: Path, database_url: str | None) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of an empty server."""
     async with running(settings_for(home, database_url=database_url)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+async def busy(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of a server that tests share, each with its own projects: one worker takes in what all of them send."""
+    url = ready(request.getfixturevalue("postgres_server")) if request.param == "postgresql" else None
+    async with running(settings_for(tmp_path_factory.mktemp("busy"), database_url=url)) as client:
         yield client
 
 
@@ -83,73 +93,77 @@ async def test_the_default_project_stays(http: httpx2.AsyncClient) -> None:
     assert problem(await http.delete(f"/api/v1/projects/{DEFAULT.id}")) == (400, "VALIDATION_ERROR")
 
 
-async def test_a_document_s_life(http: httpx2.AsyncClient) -> None:
+@pytest.mark.xdist_group("projects")
+async def test_a_document_s_life(busy: httpx2.AsyncClient) -> None:
     """Sent in, read, answered from, replaced, deleted, and then nothing of it is answered any more."""
-    project = await make(http, "Handbook")
-    sent = await upload(http, project, "guide/pumps.md", PUMPS)
+    project = await make(busy, "Handbook")
+    sent = await upload(busy, project, "guide/pumps.md", PUMPS)
     assert (sent["status"], sent["filename"], sent["error"]) == ("PENDING", "guide/pumps.md", None)
-    assert (await http.get(f"/api/v1/documents/{sent['documentId']}")).json()["filename"] == "guide/pumps.md"
-    (held,) = await settled(http, project)
+    assert (await busy.get(f"/api/v1/documents/{sent['documentId']}")).json()["filename"] == "guide/pumps.md"
+    (held,) = await settled(busy, project)
     assert (held["status"], held["documentId"], held["title"]) == ("COMPLETED", sent["documentId"], "Pumps")
     assert held["chunkCount"] >= 1
 
     ask = {"projectId": project, "message": QUESTION}
-    answered = (await http.post("/api/v1/chat", json=ask)).json()
+    answered = (await busy.post("/api/v1/chat", json=ask)).json()
     assert "Fill the casing" in answered["response"]
     assert {source["documentId"] for source in answered["sources"]} == {sent["documentId"]}
 
-    replaced = await upload(http, project, "guide/pumps.md", PUMPS.replace(b"Fill the casing", b"Drain the casing"))
+    replaced = await upload(busy, project, "guide/pumps.md", PUMPS.replace(b"Fill the casing", b"Drain the casing"))
     assert replaced["documentId"] == sent["documentId"]
-    assert len(await settled(http, project)) == 1
-    assert "Drain the casing" in (await http.post("/api/v1/chat", json=ask)).json()["response"]
+    assert len(await settled(busy, project)) == 1
+    assert "Drain the casing" in (await busy.post("/api/v1/chat", json=ask)).json()["response"]
 
-    other = await make(http, "Other")
-    wrong = await http.delete(f"/api/v1/projects/{other}/documents/{sent['documentId']}")
+    other = await make(busy, "Other")
+    wrong = await busy.delete(f"/api/v1/projects/{other}/documents/{sent['documentId']}")
     assert problem(wrong) == (404, "NOT_FOUND"), "a document belongs to the project in the path"
-    assert (await http.delete(f"/api/v1/projects/{project}/documents/{sent['documentId']}")).status_code == 204
-    assert await settled(http, project) == []
-    assert problem(await http.get(f"/api/v1/documents/{sent['documentId']}")) == (404, "NOT_FOUND")
-    assert problem(await http.post("/api/v1/chat", json=ask)) == (503, "EMPTY_KNOWLEDGE_BASE")
+    assert (await busy.delete(f"/api/v1/projects/{project}/documents/{sent['documentId']}")).status_code == 204
+    assert await settled(busy, project) == []
+    assert problem(await busy.get(f"/api/v1/documents/{sent['documentId']}")) == (404, "NOT_FOUND")
+    assert problem(await busy.post("/api/v1/chat", json=ask)) == (503, "EMPTY_KNOWLEDGE_BASE")
 
 
-async def test_a_deleted_project_takes_its_documents_along(http: httpx2.AsyncClient) -> None:
-    keep, go = await make(http, "Keep"), await make(http, "Go")
-    await upload(http, keep, "pumps.md", PUMPS)
-    await upload(http, go, "pumps.md", PUMPS)
-    (gone,) = await settled(http, go)
-    assert (await http.delete(f"/api/v1/projects/{go}")).status_code == 204
-    assert problem(await http.get(f"/api/v1/projects/{go}")) == (404, "NOT_FOUND")
-    assert problem(await http.get(f"/api/v1/documents/{gone['documentId']}")) == (404, "NOT_FOUND")
-    assert problem(await http.post("/api/v1/chat", json={"projectId": go, "message": QUESTION})) == (404, "NOT_FOUND")
-    kept = (await http.post("/api/v1/chat", json={"projectId": keep, "message": QUESTION})).json()
+@pytest.mark.xdist_group("projects")
+async def test_a_deleted_project_takes_its_documents_along(busy: httpx2.AsyncClient) -> None:
+    keep, go = await make(busy, "Keep"), await make(busy, "Go")
+    await upload(busy, keep, "pumps.md", PUMPS)
+    await upload(busy, go, "pumps.md", PUMPS)
+    (gone,) = await settled(busy, go)
+    assert (await busy.delete(f"/api/v1/projects/{go}")).status_code == 204
+    assert problem(await busy.get(f"/api/v1/projects/{go}")) == (404, "NOT_FOUND")
+    assert problem(await busy.get(f"/api/v1/documents/{gone['documentId']}")) == (404, "NOT_FOUND")
+    assert problem(await busy.post("/api/v1/chat", json={"projectId": go, "message": QUESTION})) == (404, "NOT_FOUND")
+    kept = (await busy.post("/api/v1/chat", json={"projectId": keep, "message": QUESTION})).json()
     assert "Fill the casing" in kept["response"]
-    await make(http, "Go")
-    assert await settled(http, go) == [], "a project made again begins empty"
+    await make(busy, "Go")
+    assert await settled(busy, go) == [], "a project made again begins empty"
 
 
-async def test_what_cannot_be_read_fails_with_its_reason_and_can_be_removed(http: httpx2.AsyncClient) -> None:
-    project = await make(http, "Handbook")
+@pytest.mark.xdist_group("projects")
+async def test_what_cannot_be_read_fails_with_its_reason_and_can_be_removed(busy: httpx2.AsyncClient) -> None:
+    project = await make(busy, "Broken")
     for name, content in [("lie.pdf", b"<html>no pdf</html>"), ("picture.md", b"\x89PNG\r\n\x1a\n\x00\x00")]:
-        await upload(http, project, name, content)
-    failed = await settled(http, project)
+        await upload(busy, project, name, content)
+    failed = await settled(busy, project)
     assert [one["status"] for one in failed] == ["FAILED", "FAILED"]
     for one in failed:
         assert one["error"]
         assert "/" not in one["error"], "no path of the server's"
-        assert (await http.delete(f"/api/v1/projects/{project}/documents/{one['documentId']}")).status_code == 204
-    assert await settled(http, project) == []
+        assert (await busy.delete(f"/api/v1/projects/{project}/documents/{one['documentId']}")).status_code == 204
+    assert await settled(busy, project) == []
 
 
-async def test_a_chunk_has_its_text_its_place_and_its_neighbours(http: httpx2.AsyncClient) -> None:
-    project = await make(http, "Long")
+@pytest.mark.xdist_group("projects")
+async def test_a_chunk_has_its_text_its_place_and_its_neighbours(busy: httpx2.AsyncClient) -> None:
+    project = await make(busy, "Long")
     sections = "".join(f"## Part {n}\n\n" + f"Pump number {n} turns steadily all day. " * 60 + "\n\n" for n in range(3))
-    sent = await upload(http, project, "long.md", f"# Long\n\n{sections}".encode())
-    await settled(http, project)
-    document = (await http.get(f"/api/v1/documents/{sent['documentId']}?text=true")).json()
+    sent = await upload(busy, project, "long.md", f"# Long\n\n{sections}".encode())
+    await settled(busy, project)
+    document = (await busy.get(f"/api/v1/documents/{sent['documentId']}?text=true")).json()
     assert document["chunkCount"] == len(document["chunks"]) >= 3
     last = len(document["chunks"]) - 1
     for index in (0, 1, last):
-        chunk = (await http.get(f"/api/v1/documents/{sent['documentId']}/chunks/{index}")).json()
+        chunk = (await busy.get(f"/api/v1/documents/{sent['documentId']}/chunks/{index}")).json()
         assert chunk["chunkIndex"] == index
         assert document["text"][chunk["start"] : chunk["end"]] == chunk["chunkText"]
         assert UUID(chunk["documentId"]) == UUID(sent["documentId"])
@@ -157,21 +171,22 @@ async def test_a_chunk_has_its_text_its_place_and_its_neighbours(http: httpx2.As
         assert (chunk["next"] is None) == (index == last)
         if chunk["next"]:
             assert chunk["next"]["id"] == document["chunks"][index + 1]["id"]
-    beyond = await http.get(f"/api/v1/documents/{sent['documentId']}/chunks/{last + 1}")
+    beyond = await busy.get(f"/api/v1/documents/{sent['documentId']}/chunks/{last + 1}")
     assert problem(beyond) == (404, "NOT_FOUND")
-    assert (await http.get(f"/api/v1/documents/{sent['documentId']}")).json()["text"] is None
+    assert (await busy.get(f"/api/v1/documents/{sent['documentId']}")).json()["text"] is None
 
 
-async def test_search_finds_passages_in_one_project_only(http: httpx2.AsyncClient) -> None:
-    mine, other = await make(http, "Mine"), await make(http, "Other")
-    await upload(http, mine, "pumps.md", PUMPS)
-    await upload(http, other, "valves.md", b"# Valves\n\nA valve stops the flow before the first start.\n")
-    await settled(http, mine)
-    await settled(http, other)
-    found = (await http.post("/api/v1/search", json={"projectId": mine, "query": "first start"})).json()["results"]
+@pytest.mark.xdist_group("projects")
+async def test_search_finds_passages_in_one_project_only(busy: httpx2.AsyncClient) -> None:
+    mine, other = await make(busy, "Mine"), await make(busy, "Theirs")
+    await upload(busy, mine, "pumps.md", PUMPS)
+    await upload(busy, other, "valves.md", b"# Valves\n\nA valve stops the flow before the first start.\n")
+    await settled(busy, mine)
+    await settled(busy, other)
+    found = (await busy.post("/api/v1/search", json={"projectId": mine, "query": "first start"})).json()["results"]
     assert {hit["source"] for hit in found} == {"pumps.md"}
     assert all(0 <= hit["distance"] <= 1 and hit["chunkText"] and hit["chapter"] for hit in found)
-    none = await http.post(
+    none = await busy.post(
         "/api/v1/search", json={"projectId": mine, "query": "first start", "filters": {"section": "No such"}}
     )
     assert none.json() == {"results": []}

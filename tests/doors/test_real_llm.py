@@ -13,7 +13,7 @@ from tests.conftest import settings_for
 from tests.doors.conftest import DEFAULT, events, running
 from tests.smollm import CannotStart, smollm
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("smollm")]  # it is started once
 
 QUESTION = "What moves water uphill?"
 V1 = {"message": QUESTION, "projectId": str(DEFAULT.id)}

