@@ -33,9 +33,9 @@ export function show(message: Told, asks: Asks): HTMLElement {
 export function draw(item: HTMLElement, message: Told, asks: Asks): void {
   const { say } = asks;
   if (message.role === "user") {
-    const bubble = h("div", { class: "bubble", dir: "auto" }, h("span", { class: "unseen" }, `${say("you")}: `));
+    const bubble = h("div", { class: "bubble" }, h("span", { class: "unseen" }, `${say("you")}: `));
     if (message.selection) add(bubble, h("blockquote", { class: "scope", dir: "auto" }, shortened(message.selection.text, 160)));
-    add(bubble, message.content);
+    add(bubble, h("div", { dir: "auto" }, message.content));
     item.replaceChildren(bubble);
     return;
   }
@@ -69,7 +69,7 @@ function outcome(message: Told, asks: Asks): Child[] {
   if (message.notice) parts.push(h("p", { class: "quiet", dir: "auto" }, message.notice));
   if (message.nearest?.length) {
     parts.push(h("p", { class: "quiet" }, say("nearest")), h("ul", { class: "topics" }, ...message.nearest.map((topic) =>
-      h("li", {}, topic.url ? h("a", { href: topic.url, dir: "auto" }, topic.title) : h("bdi", {}, topic.title)))));
+      h("li", {}, topic.url ? h("a", { href: topic.url, dir: "auto" }, path(topic.title)) : h("bdi", {}, path(topic.title))))));
   }
   if (message.citations?.length) parts.push(sources(message.citations, asks));
   if (message.standing === "outside-selection" && message.question) {
@@ -85,7 +85,9 @@ function citing(message: Told, asks: Asks): (number: number, time: number) => No
   return (number, time) => {
     if (message.isStreaming || !message.citations) return h("sup", { class: "mark" }, String(number));
     const source = message.citations[number - 1];
-    return source ? mark(source, number, time, asks) : null;
+    if (source) return mark(source, number, time, asks);
+    // Of a selection the reader has seen all there is to see.
+    return message.selection && number === 1 ? h("sup", { class: "mark", title: asks.say("scope") }, "1") : null;
   };
 }
 
@@ -102,18 +104,27 @@ function doubted(content: string, doubts: Doubt[], { say }: Asks): { ranges: Ran
   const ranges: Range[] = [];
   let from = 0;
   for (const { sentence, verdict } of doubts) {
-    const words = sentence.trim();
-    const start = words ? content.indexOf(words, from) : -1;
-    if (start < 0) continue;
-    const marks = /^(?:\s*\[\d+\])*[.!?]?/.exec(content.slice(start + words.length))![0];
-    from = start + words.length + marks.length;
-    ranges.push({ start, end: from, kind: verdict });
+    const found = inside(content, sentence, from);
+    if (!found) continue;
+    from = found.end;
+    ranges.push({ ...found, kind: verdict });
   }
   const behind = ({ kind }: Range): Node => {
     const why = say(kind as Doubt["verdict"]);
     return h("span", { class: `doubt ${kind}`, role: "img", tabindex: "0", "aria-label": why, title: why }, kind === "weak" ? "~" : "?");
   };
   return { ranges, behind };
+}
+
+/** Where a sentence stands in an answer that has marks in it, also before the full stop. */
+function inside(content: string, sentence: string, from: number): { start: number; end: number } | null {
+  const parts = sentence.replace(/[.!?\s]+$/, "").match(/[\p{L}\p{N}]+|[^\s\p{L}\p{N}]/gu);
+  if (!parts) return null;
+  const escaped = parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const pattern = new RegExp(`${escaped.join("(?:\\s|\\[\\d+\\])*")}(?:[.!?]|\\s*\\[\\d+\\])*`, "gu");
+  pattern.lastIndex = from;
+  const found = pattern.exec(content);
+  return found && { start: found.index, end: pattern.lastIndex };
 }
 
 function sources(citations: Source[], asks: Asks): HTMLElement {
@@ -135,7 +146,7 @@ function failed(message: Told, asks: Asks): HTMLElement {
   const failure = message.failure!;
   const plain = failure.kind === "refused" ? failure.message : asks.say(failure.kind);
   const detail = failure.kind === "unavailable" || failure.kind === "broken" ? failure.message : "";
-  const shown = h("div", { class: "failure", role: "alert", "data-kind": failure.kind }, h("p", { dir: "auto" }, plain));
+  const shown = h("div", { class: "failure", role: "alert", "data-kind": failure.kind }, render(plain));
   if (detail) add(shown, h("p", { class: "quiet", dir: "auto" }, detail));
   add(shown, failure.kind === "key" ? asks.keyForm() : again(message, asks));
   return shown;
@@ -173,6 +184,10 @@ function actions(message: Told, asks: Asks): HTMLElement {
     add(bar, h("span", { class: "quiet" }, say("confidence", { n: Math.round(message.confidence * 100) })));
   }
   return bar;
+}
+
+function path(title: string): string {
+  return title.replaceAll(" > ", " › ");
 }
 
 /** The answer as Markdown, with where its marks lead. */

@@ -3,6 +3,7 @@
 import { asMarkdown, type Asks, draw, scopeChip, show } from "./answer";
 import type { Client, Welcome } from "./client";
 import { CLOSE, FRESH, LATEST, SEND, STOP } from "./icons";
+import { render } from "./markdown";
 import type { Conversation, Selection, Told } from "./model";
 import { Panel } from "./panel";
 import { h, icon } from "./safe";
@@ -144,7 +145,7 @@ export class Chat {
     if (told) welcomed?.(told.project.id);
     const failure = error === undefined ? null : asFailure(error);
     const parts: Node[] = [h("p", {}, say("intro"))];
-    if (told?.documents === 0) parts.push(h("p", { class: "warn" }, say("empty")));
+    if (told?.documents === 0) parts.push(h("div", { class: "warn" }, render(say("empty"))));
     if (failure) parts.push(h("p", { class: "warn", role: "alert" }, failure.kind === "refused" ? failure.message : say(failure.kind)));
     const form = failure?.kind === "key" ? this.#keyForm() : null;
     if (form) parts.push(form);

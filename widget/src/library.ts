@@ -98,7 +98,7 @@ class Library {
       part("Ingests", shown.ingests.slice(0, 5).map(ingest), "No ingest has run yet."),
       part("Not covered: what readers asked in vain", gaps(shown.gaps), "No reader has asked in vain yet."),
       part("Votes", votes(shown.feedback.last), "No reader has voted yet."),
-      part("EvaluationReport", evaluated(shown.evaluation), "No evaluation yet: run `citewell eval questions.jsonl`."),
+      part("Evaluation", evaluated(shown.evaluation), "No evaluation yet: run `citewell eval questions.jsonl`."),
       part("Documents", this.#documents(shown.documents), "Nothing has been taken in yet."),
     );
   }
@@ -135,7 +135,7 @@ class Library {
       void this.start();
     };
     this.#parts.replaceChildren(
-      h("p", { role: "alert", dir: "auto" }, "This page takes an admin key. ", h("span", { class: "quiet" }, why)),
+      h("p", { role: "alert", dir: "auto" }, "This page takes an admin key. ", h("span", { class: "quiet" }, tab.get(KEY) ? why : "`citewell keys create NAME --scope admin` makes one.")),
       h("form", { class: "key", on: { submit: use } }, field, h("button", { type: "submit" }, "Use this key")),
     );
     field.focus();
