@@ -13,7 +13,7 @@ from tests.browser.hosting import hosting
 from tests.conftest import copied
 from tests.doors.conftest import made_key
 from tests.doors.live import WaitingIndex, live
-from tests.doors.writing import numbers
+from tests.doors.writing import saying
 from tests.llm import KEY, LLM, MODEL, Fails, Mind, Says
 
 UNSURE = "How do muscles contract?"
@@ -119,16 +119,11 @@ def growing(stage: Stage) -> Iterator[Page]:
 def doubted(stage: Stage) -> Iterator[Page]:
     """A model's answer of which some is not borne out."""
 
-    def mind(request: dict[str, object]) -> Says:
-        passages = numbers(request)
-        words, number = next((text, number) for text, number in passages.items() if "drift" in text)
-        sentence = next(one for one in words.replace("\n", " ").split(". ") if "drift" in one).strip().lstrip("#- ")
-        made_up = f"Gyroscopes were invented by a baker in Lyon [{number}]. They are cheap to buy in bulk."
-        return Says(f"{sentence} [{number}]. {made_up}")
-
+    true = "A gyroscope bias of 0.01 °/s becomes 0.6° after one minute and 36° after one hour"
+    mind = saying(lambda at: f"{true} [{at(true)}]. A baker in Lyon invented it [{at(true)}]. It is cheap in bulk.")
     with _written(stage, mind) as page:
         ask(page, COVERED)
-        expect(page.locator(".doubt").first).to_be_visible()
+        expect(page.locator(".doubt")).to_have_count(2)
         yield page
 
 

@@ -5,7 +5,7 @@ import { Memory, uuid } from "./memory";
 import type { Conversation, Failure, Selection, Told, Vote } from "./model";
 import { type Action, begin, reduce } from "./reducer";
 
-const AT_ONCE = 20; // exchanges that are fetched together
+const AT_ONCE = 8; // exchanges that are fetched together: drawing more takes long enough to be felt
 
 export class Talk {
   state: Conversation;
