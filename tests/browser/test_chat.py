@@ -9,10 +9,12 @@ from threading import Event
 import pytest
 from playwright.sync_api import Page, expect
 
+from citewell.models import Project
 from citewell.settings import Settings
-from tests.browser.conftest import COVERED, PHONE, UNCOVERED, Opens, Stage, ask, at, take_in
+from tests.browser.conftest import COVERED, PHONE, UNCOVERED, Opens, Stage, Watched, ask, at, take_in
 from tests.browser.states import growing, held_by
 from tests.conftest import copied
+from tests.doors.conftest import made_key
 from tests.doors.live import Live, WaitingIndex, live
 
 pytestmark = pytest.mark.xdist_group("browser-chat")
@@ -199,6 +201,7 @@ def test_an_answer_is_copied_with_where_its_marks_lead(chat: Page) -> None:
     chat.context.grant_permissions(["clipboard-read", "clipboard-write"])
     ask(chat, COVERED).get_by_role("button", name="Copy").click()
     expect(chat.get_by_role("status")).to_have_text("Copied")
+    expect(chat.locator(".note")).to_be_visible()
     copied_text = chat.evaluate("navigator.clipboard.readText()")
     assert "[1]" in copied_text
     assert re.search(r"^\[1\] Proprioception.*\(https://book\.example\.org/", copied_text, re.MULTILINE)
@@ -271,18 +274,71 @@ def test_a_project_can_be_picked_where_there_are_several(
         expect(page.locator(".message.assistant")).to_contain_text("gyro", ignore_case=True)
 
 
+def test_a_key_for_one_project_asks_there(tmp_path: Path, docs: Path, opened: Opens) -> None:
+    home = tmp_path / "home"
+    take_in(home, docs, project="waterworks")
+    with live(at(home)) as server:
+        key = server.run(made_key(server.app.state.keeping, project=Project.named("waterworks")))
+        page = opened(f"{server.address}/chat#key={key}")
+        answer = ask(page, "What moves water uphill?")
+        expect(answer).to_contain_text("A pump moves water uphill")
+        answer.locator("button.mark").first.click()
+        expect(page.locator("dialog.panel mark.cited")).to_contain_text("A pump moves water uphill")
+        page.keyboard.press("Escape")
+        answer.get_by_role("button", name="This helped").click()
+        page.wait_for_load_state("networkidle")
+        page.reload()
+        expect(page.get_by_role("button", name="This helped")).to_have_attribute("aria-pressed", "true")
+
+
+def test_who_gets_another_key_begins_anew(linked_home: Path, tmp_path: Path, opened: Opens) -> None:
+    with live(at(copied(linked_home, tmp_path / "home"))) as server:
+        first, second = (server.run(made_key(server.app.state.keeping)) for _ in range(2))
+        page = opened(f"{server.address}/chat#key={first}")
+        ask(page, COVERED)
+        page.goto("about:blank")
+        page.goto(f"{server.address}/chat#key={second}")
+        expect(ask(page, COVERED)).to_have_attribute("data-standing", "answered")
+        expect(page.locator(".message")).to_have_count(2)
+
+
+def test_what_failed_in_one_tab_survives_what_another_says(
+    site: Live, chat: Page, opened: Opens, watched: Watched
+) -> None:
+    watched.expected.append("400")
+    ask(chat, COVERED)
+    told = {"error_code": "VALIDATION_ERROR", "message": "no", "request_id": "5b0c5d4e-6f0a-4a53-9d3b-0d6d4a2f9c11"}
+    chat.route("**/chat/stream*", lambda route: route.fulfill(status=400, json=told))
+    expect(ask(chat, "What did I type here?")).to_have_attribute("data-standing", "failed")
+    other = opened(f"{site.address}/chat", beside=chat)
+    ask(other, "What is a gait?")
+    expect(chat.locator(".message")).to_have_count(6)
+    expect(chat.locator(".message.user", has_text="What did I type here?")).to_be_visible()
+    expect(chat.locator(".retry")).to_be_visible()
+
+
+def test_the_focus_is_never_lost(chat: Page) -> None:
+    chat.locator(".questions button").first.press("Enter")
+    answer = chat.locator(".message.assistant")
+    expect(answer).to_have_attribute("data-standing", "answered")
+    expect(chat.get_by_label("Your question")).to_be_focused()
+    answer.get_by_role("button", name="This helped").press("Enter")
+    expect(answer.get_by_role("button", name="This helped")).to_be_focused()
+    expect(answer.get_by_role("button", name="This helped")).to_have_attribute("aria-pressed", "true")
+
+
 def test_a_long_history_is_fetched_as_it_is_scrolled_to(linked_home: Path, chat: Page, site: Live) -> None:
     ask(chat, COVERED)
     _repeat_last_exchange(site.app.state.settings, times=60)
     chat.reload()
-    expect(chat.locator(".message")).to_have_count(40)
+    expect(chat.locator(".message")).to_have_count(16)
     expect(chat.locator(".message").last).to_be_in_viewport()
     chat.locator(".scroller").evaluate("(one) => one.scrollTo(0, 0)")
-    expect(chat.locator(".message")).to_have_count(80)
+    expect(chat.locator(".message")).to_have_count(32)
     first = chat.locator(".scroller").evaluate("(one) => one.scrollTop")
     assert first > 0, "what was being read stays in sight"
     chat.get_by_role("button", name="Show earlier messages").click()
-    expect(chat.locator(".message")).to_have_count(120)
+    expect(chat.locator(".message")).to_have_count(48)
 
 
 def _repeat_last_exchange(settings: Settings, *, times: int) -> None:

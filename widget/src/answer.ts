@@ -24,13 +24,26 @@ const HEADLINES: Partial<Record<Standing, Word>> = {
   unsure: "unsure", uncovered: "uncovered", "outside-selection": "outside", silent: "silent",
 };
 
+export function headlineOf({ standing }: Told): Word | undefined {
+  return standing && HEADLINES[standing];
+}
+
 export function show(message: Told, asks: Asks): HTMLElement {
   const item = h("li", { class: `message ${message.role}`, "data-standing": message.standing });
   draw(item, message, asks);
   return item;
 }
 
+/** Draw a message anew; who had the focus in it has it still. */
 export function draw(item: HTMLElement, message: Told, asks: Asks): void {
+  const reachable = (): HTMLElement[] => [...item.querySelectorAll<HTMLElement>("button, a[href], [tabindex]")];
+  const focused = (item.getRootNode() as Document).activeElement;
+  const place = focused ? reachable().indexOf(focused as HTMLElement) : -1;
+  fill(item, message, asks);
+  if (place >= 0) reachable().at(Math.min(place, reachable().length - 1))?.focus();
+}
+
+function fill(item: HTMLElement, message: Told, asks: Asks): void {
   const { say } = asks;
   if (message.role === "user") {
     const bubble = h("div", { class: "bubble" }, h("span", { class: "unseen" }, `${say("you")}: `));
@@ -41,7 +54,7 @@ export function draw(item: HTMLElement, message: Told, asks: Asks): void {
   }
   if (message.standing) item.dataset.standing = message.standing;
   else delete item.dataset.standing;
-  const headline = message.standing && HEADLINES[message.standing];
+  const headline = headlineOf(message);
   const bubble = h("div", { class: "bubble" }, h("span", { class: "unseen" }, `${say("answer")}: `));
   if (headline) add(bubble, h("p", { class: "headline" }, say(headline)));
   // What the headline and the list of topics say need not be said a third time.

@@ -1,6 +1,6 @@
 /** The chat: header, conversation, composer and source panel, in the page or in a widget. */
 
-import { asMarkdown, type Asks, draw, scopeChip, show } from "./answer";
+import { asMarkdown, type Asks, draw, headlineOf, scopeChip, show } from "./answer";
 import type { Client, Welcome } from "./client";
 import { CLOSE, FRESH, LATEST, SEND, STOP } from "./icons";
 import { render } from "./markdown";
@@ -14,6 +14,7 @@ import type { Words } from "./words";
 const LONGEST_QUESTION = 32_000;
 const NEAR_END = 80; // pixels
 const ASK_AGAIN_MS = [1000, 3000];
+const NOTED_MS = 3000;
 
 export interface Setting {
   client: Client;
@@ -26,6 +27,22 @@ export interface Setting {
   /** Told which project is asked. */
   welcomed?: (id: string) => void;
   pickProject?: (id: string) => void;
+}
+
+/** Put text on the clipboard; also on pages that came over plain http, where browsers offer the old way alone. */
+async function copied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = h("textarea", { class: "unseen", readonly: true });
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    return done;
+  }
 }
 
 export class Chat {
@@ -50,6 +67,8 @@ export class Chat {
   #scheduled = false;
   #atEnd = true;
   #top = 0;
+  #ready: Promise<void> = Promise.resolve();
+  #noted = 0;
   readonly #grows = new ResizeObserver(() => this.#atEnd && this.#toEnd(false));
 
   constructor(setting: Setting) {
@@ -64,9 +83,12 @@ export class Chat {
         this.#tip.hide();
         void this.#panel.show(source, time, from);
       },
-      retry: (answer) => void this.talk.retry(answer),
-      vote: (answer, vote) => void this.talk.vote(answer, vote).catch(() => this.#announce(say("unvoted"))),
-      copy: (answer) => void navigator.clipboard?.writeText(asMarkdown(answer)).then(() => this.#announce(say("copied"))),
+      retry: (answer) => {
+        this.focus();
+        void this.talk.retry(answer);
+      },
+      vote: (answer, vote) => void this.talk.vote(answer, vote).catch(() => this.#note(say("unvoted"))),
+      copy: (answer) => void copied(asMarkdown(answer)).then((done) => this.#note(say(done ? "copied" : "uncopied"))),
       askWhole: (question) => void this.ask(question),
       keyForm: () => this.#keyForm(),
     };
@@ -92,14 +114,19 @@ export class Chat {
   async start(): Promise<void> {
     this.#greet(null);
     const welcome = this.#welcomed(0).catch((error: unknown) => this.#greet(null, error));
-    const restored = this.talk.restore().then(() => this.#toEnd(false)).catch((error: unknown) => {
-      if (asFailure(error).kind !== "key") this.#announce(this.#setting.say("unkept"), true);
+    // A key may be for one project, which the server names; till then it is not known where to ask.
+    const { key, project } = this.#setting.client.where;
+    this.#ready = key && !project ? welcome : Promise.resolve();
+    const restored = this.#ready.then(() => this.talk.restore()).then(() => this.#toEnd(false)).catch((error: unknown) => {
+      if (asFailure(error).kind !== "key") this.#note(this.#setting.say("unkept"));
     });
     await Promise.all([welcome, restored]);
   }
 
   async ask(question: string, selection?: Selection): Promise<void> {
     this.#atEnd = true;
+    if (this.element.contains(this.#focused())) this.focus();
+    await this.#ready;
     await this.talk.ask(question, selection);
   }
 
@@ -112,6 +139,11 @@ export class Chat {
 
   focus(): void {
     this.#field.focus();
+  }
+
+  /** Close the source, if one is open. */
+  closeSource(): void {
+    this.#panel.close();
   }
 
   end(): void {
@@ -143,7 +175,10 @@ export class Chat {
   #greet(told: Welcome | null, error?: unknown): void {
     const { say, welcomed, pickProject } = this.#setting;
     if (told) welcomed?.(told.project.id);
+    const { where } = this.#setting.client;
+    if (told && where.key) where.project ??= told.project.id;
     const failure = error === undefined ? null : asFailure(error);
+    if (failure?.kind === "refused" && where.project && pickProject) return pickProject(""); // it is gone
     const parts: Node[] = [h("p", {}, say("intro"))];
     if (told?.documents === 0) parts.push(h("div", { class: "warn" }, render(say("empty"))));
     if (failure) parts.push(h("p", { class: "warn", role: "alert" }, failure.kind === "refused" ? failure.message : say(failure.kind)));
@@ -268,12 +303,26 @@ export class Chat {
   #told(answer: Told): void {
     const { say } = this.#setting;
     if (answer.standing === "failed") return; // an alert of its own
-    this.#announce(answer.standing === "stopped" ? say("stopped") : `${say("done")} ${answer.content.replace(/\s*\[\d+\]/g, "")}`);
+    if (answer.standing === "stopped") return this.#announce(say("stopped"));
+    const headline = headlineOf(answer);
+    const spoken = h("div", {}, render(answer.standing === "silent" ? "" : answer.content, { cite: () => h("span") })).textContent;
+    this.#announce([say("done"), headline && say(headline), spoken].filter(Boolean).join(" "));
   }
 
-  #announce(words: string, visibly = false): void {
+  #announce(words: string): void {
     this.#status.textContent = words;
-    if (visibly) this.#welcome.append(h("p", { class: "warn" }, words));
+  }
+
+  /** The same for everybody to see, for a moment. */
+  #note(words: string): void {
+    this.#announce(words);
+    this.#status.className = "note";
+    clearTimeout(this.#noted);
+    this.#noted = window.setTimeout(() => (this.#status.className = "unseen"), NOTED_MS);
+  }
+
+  #focused(): Element | null {
+    return (this.element.getRootNode() as Document | ShadowRoot).activeElement;
   }
 
   #scrolled(): void {
@@ -287,7 +336,7 @@ export class Chat {
   }
 
   #recall(): void {
-    this.talk.recall().catch(() => this.#announce(this.#setting.say("unkept"))); // scrolling on tries again
+    this.talk.recall().catch(() => this.#note(this.#setting.say("unkept"))); // scrolling on tries again
   }
 
   #toEnd(smoothly: boolean): void {

@@ -24,15 +24,17 @@ type Token =
   | { kind: "open" | "close"; name: "em" | "strong" | "del" }
   | { kind: "run"; mark: string; size: number; opens: boolean; closes: boolean };
 
-const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00A0" };
+const ENTITIES: Record<string, string> = {
+  amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00A0", mdash: "—", ndash: "–", hellip: "…", rarr: "→", larr: "←", times: "×", deg: "°", middot: "·", copy: "©",
+};
 const ESCAPED = /\\([!-/:-@[-`{-~])/y;
-const ENTITY = /&(?:(amp|lt|gt|quot|apos|nbsp)|#(\d{1,7})|#x([\da-f]{1,6}));/iy;
+const ENTITY = /&(?:([a-z]{2,6})|#(\d{1,7})|#x([\da-f]{1,6}));/iy;
 const AUTOLINK = /<(https?:\/\/[^\s<>]*)>/iy;
 const BARE = /https?:\/\/[^\s<>"'`*|\uE000-\uE1FF]*[^\s<>"'`*|.,;:!?()[\]{}\uE000-\uE1FF]/iy;
 const BREAK = /<br ?\/?>|(?: {2,20}|\\)\n/iy;
 const CITATION = /\[(\d{1,4})\]/y;
 const TARGET = /\(\s*(?:<([^<>\n]*)>|([^\s()]*(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)/y;
-const FORMULA = /\$(?=[^\s$])([^$\n]*[^\s$])\$(?!\d)/y;
+const FORMULA = /\$\$?(?=[^\s$\d])([^$\n]*[^\s$])\$\$?(?![\w/])/y;
 const PLAIN = /(?:[^\\`*_~[\]!<&$h\n ]| (?=[^ \n]))+/y;
 const FARTHEST_BACK = 60;
 const DEEPEST = 2; // an image in a link
@@ -228,7 +230,7 @@ function isWord(near: string, far: string): boolean {
 }
 
 function entity([whole, name, decimal, hex]: RegExpExecArray): string {
-  if (name) return ENTITIES[name.toLowerCase()]!;
+  if (name) return ENTITIES[name] ?? whole;
   const code = decimal ? Number(decimal) : parseInt(hex!, 16);
   const hidden = code > 0x10ffff || code < 0x20 || (code >= 0xd800 && code < 0xe200);
   return hidden ? whole : String.fromCodePoint(code);

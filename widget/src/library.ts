@@ -15,6 +15,7 @@ type Ingest = Schemas["Ingest"];
 const KEY = "citewell-admin-key";
 const LOOK_AGAIN_MS = 2000;
 const AT_ONCE = 200;
+const MOST_GAPS = 50; // that the server tells at once
 
 interface Shown {
   documents: Document_[];
@@ -29,20 +30,25 @@ class Library {
   readonly #top = h("header", {}, h("h1", {}, "Library"), h("nav", {}, h("a", { href: new URL("/chat", location.href).href }, "Ask the book")));
   readonly #picker = h("div", { class: "picker" });
   readonly #parts = h("div", { class: "parts" });
-  readonly #status = h("p", { class: "unseen", role: "status" });
+  // What somebody types into stays where it is while the rest is drawn anew.
+  readonly #field = h("input", { type: "search", "aria-label": "Find a document", placeholder: "Find a document", on: { input: () => this.#draw() } });
+  readonly #rows = h("tbody");
+  readonly #more = h("p", { class: "quiet" });
+  readonly #held = h("section", { class: "parts", hidden: true }, h("h2", {}, "Documents"), this.#field, table(["Document", "File", "Chunks", "Status", "Updated"], this.#rows), this.#more);
   #client = new Client({ server: "", key: tab.get(KEY), project: null });
   #project: Project | null = null;
-  #wanted = "";
+  #documents: Document_[] = [];
   #seen = "";
+  #timer = 0;
 
   constructor() {
-    this.element.append(this.#top, this.#picker, this.#status, this.#parts);
+    this.element.append(this.#top, this.#picker, this.#parts, this.#held);
   }
 
   async start(): Promise<void> {
     try {
       const { projects } = (await this.#client.get("/api/v1/projects")) as Schemas["ProjectList"];
-      const first = projects.find(({ documents }) => documents > 0) ?? projects[0];
+      const first = projects.find(({ id }) => id === this.#project?.id) ?? projects.find(({ documents }) => documents > 0) ?? projects[0];
       this.#pick(projects, first);
       if (!first) return this.#say("There is nothing here yet. Take in your documents with ", h("code", {}, "citewell ingest PATH"), ".");
       this.#project = first;
@@ -62,13 +68,18 @@ class Library {
   #choose(project: Project): void {
     this.#project = project;
     this.#seen = "";
-    this.#look().catch((error: unknown) => this.#failed(error));
+    this.#watch().catch((error: unknown) => this.#failed(error));
   }
 
   /** Look now and then: an ingest may be running, and readers go on asking. */
   async #watch(): Promise<void> {
     await this.#look();
-    setTimeout(() => this.#watch().catch((error: unknown) => this.#failed(error)), document.hidden ? 5 * LOOK_AGAIN_MS : LOOK_AGAIN_MS);
+    this.#later(() => this.#watch(), document.hidden ? 5 * LOOK_AGAIN_MS : LOOK_AGAIN_MS);
+  }
+
+  #later(then: () => Promise<void>, wait: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => then().catch((error: unknown) => this.#failed(error)), wait);
   }
 
   async #look(): Promise<void> {
@@ -93,37 +104,33 @@ class Library {
     this.#parts.replaceChildren(
       h("ul", { class: "counts" }, ...[
         count(shown.documents.length, "documents"), count(chunks, "chunks"), failed ? count(failed, "failed") : null,
-        count(shown.gaps.length, "gaps"), count(shown.feedback.up, "helped"), count(shown.feedback.down, "did not help"),
+        count(shown.gaps.length, shown.gaps.length === MOST_GAPS ? "or more gaps" : shown.gaps.length === 1 ? "gap" : "gaps"),
+        count(shown.feedback.up, "helped"), count(shown.feedback.down, "did not help"),
       ]),
       part("Ingests", shown.ingests.slice(0, 5).map(ingest), "No ingest has run yet."),
       part("Not covered: what readers asked in vain", gaps(shown.gaps), "No reader has asked in vain yet."),
       part("Votes", votes(shown.feedback.last), "No reader has voted yet."),
-      part("Evaluation", evaluated(shown.evaluation), "No evaluation yet: run `citewell eval questions.jsonl`."),
-      part("Documents", this.#documents(shown.documents), "Nothing has been taken in yet."),
+      part("Evaluation", evaluated(shown.evaluation), "No evaluation yet: run citewell eval questions.jsonl."),
+      shown.documents.length ? "" : part("Documents", [], "Nothing has been taken in yet."),
     );
+    this.#documents = shown.documents;
+    this.#held.hidden = !shown.documents.length;
+    this.#draw();
   }
 
-  #documents(documents: Document_[]): Child[] {
-    if (!documents.length) return [];
-    const body = h("tbody");
-    const more = h("p", { class: "quiet" });
-    const draw = (): void => {
-      const sought = this.#wanted.toLowerCase();
-      const found = documents.filter(({ filename, title, status }) => `${filename} ${title ?? ""} ${status}`.toLowerCase().includes(sought));
-      body.replaceChildren(...found.slice(0, AT_ONCE).map(row));
-      more.textContent = found.length > AT_ONCE ? `The first ${AT_ONCE} of ${found.length}; narrow them down above.` : "";
-    };
-    const field = h("input", { type: "search", "aria-label": "Find a document", placeholder: "Find a document", value: this.#wanted, on: { input: () => { this.#wanted = field.value; draw(); } } });
-    draw();
-    return [field, table(["Document", "File", "Chunks", "Status", "Updated"], body), more];
+  #draw(): void {
+    const sought = this.#field.value.toLowerCase();
+    const found = this.#documents.filter(({ filename, title, status }) => `${filename} ${title ?? ""} ${status}`.toLowerCase().includes(sought));
+    this.#rows.replaceChildren(...found.slice(0, AT_ONCE).map(row));
+    this.#more.textContent = found.length > AT_ONCE ? `The first ${AT_ONCE} of ${found.length}; narrow them down above.` : "";
   }
 
   #failed(error: unknown): void {
     const failure = error instanceof Problem ? error.failure : null;
-    if (failure?.kind === "key" || failure?.kind === "refused") return this.#askForKey(failure.message);
+    if (failure?.kind === "key") return this.#askForKey(failure.message);
     this.#say(failure?.kind === "offline" || !failure ? "The server cannot be reached. This page looks again every few seconds." : failure.message);
     this.#seen = "";
-    setTimeout(() => void this.start(), 2 * LOOK_AGAIN_MS);
+    this.#later(() => this.start(), 2 * LOOK_AGAIN_MS);
   }
 
   #askForKey(why: string): void {
@@ -134,14 +141,16 @@ class Library {
       this.#client = new Client({ server: "", key: field.value.trim(), project: null });
       void this.start();
     };
+    this.#held.hidden = true;
     this.#parts.replaceChildren(
-      h("p", { role: "alert", dir: "auto" }, "This page takes an admin key. ", h("span", { class: "quiet" }, tab.get(KEY) ? why : "`citewell keys create NAME --scope admin` makes one.")),
+      h("p", { role: "alert", dir: "auto" }, "This page takes an admin key. ", h("span", { class: "quiet" }, tab.get(KEY) ? why : "Make one with citewell keys create NAME --scope admin.")),
       h("form", { class: "key", on: { submit: use } }, field, h("button", { type: "submit" }, "Use this key")),
     );
     field.focus();
   }
 
   #say(...words: Child[]): void {
+    this.#held.hidden = true;
     this.#parts.replaceChildren(h("p", { role: "alert" }, ...words));
   }
 }

@@ -96,16 +96,22 @@ interface Block {
 }
 
 const FENCE = /^\s*(`{3,}|~{3,})([^`]*)$/;
-const HEADING = /^ {0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*$/;
+const HEADING = /^ {0,3}#{1,6}\s/;
 const RULE = /^ {0,3}([-*_])(?: *\1){2,} *$/;
 const ITEM = /^(\s*(?:[-*+]|(\d{1,9})[.)]))(\s+|$)/;
 const ASIDE = /^\s*:::+\s*(\w[\w-]*)?\s*(.*)$/;
-const DIVIDER = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
+const MOST_CELLS = 50;
+
+/** Whether a line parts the head of a table from its rows. */
+function divides(line: string): boolean {
+  const inner = line.trim().replace(/^\||\|$/g, "");
+  return line.includes("-") && inner.split("|", MOST_CELLS).every((cell) => /^:?-+:?$/.test(cell.trim()));
+}
 
 function block(lines: string[], at: number, plain: string, inParagraph: boolean): Block | null {
   let found: RegExpExecArray | null;
   if ((found = FENCE.exec(plain))) return fenced(lines, at, found[1]!);
-  if (plain.trim() === "$$") return formula(lines, at);
+  if (plain.trim().startsWith("$$") && !plain.trim().slice(2).includes("$$")) return formula(lines, at);
   if (inParagraph && /^ {0,3}(=+|-+) *$/.test(plain)) return { next: at + 1, underlines: true, show: () => undefined };
   if (RULE.test(plain)) return { next: at + 1, show: (parent) => add(parent, h("hr")) };
   if (HEADING.test(plain)) return heading(lines, at);
@@ -158,15 +164,20 @@ function indented(lines: string[], at: number): Block {
 
 function formula(lines: string[], at: number): Block {
   let end = at + 1;
-  while (end < lines.length && !withoutMarks(lines[end]!).trim().startsWith("$$")) end += 1;
+  const first = withoutMarks(lines[at]!).trim().slice(2);
+  const ends = (line: string): boolean => /\$\$\s*(?:\[\d+\]\s*)*$/.test(line) || !line.trim();
+  while (end < lines.length && !ends(withoutMarks(lines[end]!))) end += 1;
+  const last = lines[end] ?? "";
+  const close = last.indexOf("$$");
   return {
-    next: end + 1,
+    next: end + (close < 0 ? 0 : 1),
     show: (parent, say) => {
       say.note(lines[at]!);
       const shown = h("pre", { class: "formula", tabindex: "0", dir: "ltr" });
-      say.verbatim(shown, lines.slice(at + 1, end).join("\n"));
+      const inner = [first, ...lines.slice(at + 1, end), close < 0 ? "" : last.slice(0, close)];
+      say.verbatim(shown, inner.filter((line) => line.trim()).join("\n"));
       add(parent, shown);
-      trailing((lines[end] ?? "").replace("$$", ""), parent, say);
+      if (close >= 0) trailing(last.slice(close + 2), parent, say);
     },
   };
 }
@@ -175,7 +186,8 @@ function heading(lines: string[], at: number): Block {
   return {
     next: at + 1,
     show: (parent, say) => {
-      const words = behindFront(lines[at]!).replace(/^\s*#+\s+/, "").replace(/\s+#+\s*$/, "");
+      const line = behindFront(lines[at]!).trim().replace(/^#+\s+/, "").replace(/#+$/, (marks, place, all) => (/\s/.test(all[place - 1] ?? " ") ? "" : marks));
+      const words = line.trim().replace(/\{#[\w-]+\}$/, ""); // an anchor, as many books write it
       say.into(parent.appendChild(h("p", { class: "title", dir: "auto" })), words);
     },
   };
@@ -183,7 +195,7 @@ function heading(lines: string[], at: number): Block {
 
 function quoted(lines: string[], at: number): Block {
   let end = at + 1;
-  while (end < lines.length && /^ {0,3}>|^\s*[^\s>#|:`~-]/.test(withoutMarks(lines[end]!))) end += 1;
+  while (end < lines.length && /^ {0,3}>|^\s*(?!\d{1,9}[.)]\s)[^\s>#|:`~*+-]/.test(withoutMarks(lines[end]!))) end += 1;
   const inner = lines.slice(at, end).map((line) => behindFront(line).replace(/^ {0,3}> ?/, ""));
   return { next: end, show: (parent, say, depth) => blocks(inner, parent.appendChild(h("blockquote")), say, depth + 1) };
 }
@@ -234,7 +246,7 @@ function list(lines: string[], at: number, ordered: boolean): Block {
   return {
     next: Math.max(end, at + 1),
     show: (parent, say, depth) => {
-      const shown = ordered ? h("ol", { start: first === "1" ? null : first }) : h("ul");
+      const shown = ordered ? h("ol", { dir: "auto", start: first === "1" ? null : first }) : h("ul", { dir: "auto" });
       for (const item of items) tight(item, shown.appendChild(h("li", { dir: "auto" })), say, depth);
       add(parent, shown);
     },
@@ -249,21 +261,22 @@ function tight(item: string[], parent: HTMLElement, say: Inline, depth: number):
 }
 
 function isTable(lines: string[], at: number, plain: string): boolean {
-  if (/^\s*\|.*\|/.test(plain)) return true; // also rows that were quoted without their head
+  // Also rows that were quoted without their head; what follows the last bar can only be marks.
+  if (/^\s*\|.*\|\s*(?:\[\d+\]\s*)*$/.test(plain)) return true;
   const next = withoutMarks(lines[at + 1] ?? "");
-  return plain.includes("|") && next.includes("|") && DIVIDER.test(next);
+  return plain.includes("|") && next.includes("|") && divides(next);
 }
 
 function table(lines: string[], at: number): Block {
-  const divided = DIVIDER.test(withoutMarks(lines[at + 1] ?? "")) && withoutMarks(lines[at + 1] ?? "").includes("-");
+  const divided = divides(withoutMarks(lines[at + 1] ?? ""));
   let end = at + 1;
   while (end < lines.length && withoutMarks(lines[end]!).includes("|")) end += 1;
   return {
     next: end,
     show: (parent, say) => {
-      const shown = h("table");
+      const shown = h("table", { dir: "auto" });
       lines.slice(at, end).forEach((line, number) => {
-        if (DIVIDER.test(withoutMarks(line))) return say.note(line);
+        if (divides(withoutMarks(line))) return say.note(line);
         const row = shown.appendChild(h("tr"));
         for (const cell of cells(line)) say.into(row.appendChild(h(divided && !number ? "th" : "td", { dir: "auto" })), cell);
       });
@@ -274,7 +287,7 @@ function table(lines: string[], at: number): Block {
 
 /** The cells of a row; marks behind the last bar belong to the last cell. */
 function cells(line: string): string[] {
-  const parts = line.trim().split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+  const parts = line.trim().split(/(?<!\\)\|/, MOST_CELLS).map((cell) => cell.trim().replaceAll("\\|", "|"));
   if (!withoutMarks(parts[0]!)) parts.splice(0, 2, (parts[0] ?? "") + (parts[1] ?? ""));
   const last = parts.at(-1)!;
   if (parts.length > 1 && /^(?:\[\d+\]|\s)*$/.test(withoutMarks(last))) {

@@ -7,6 +7,8 @@ import type { Source } from "./model";
 import { add, h, icon } from "./safe";
 import type { Words } from "./words";
 
+const ROOMY = 1000; // pixels; style.css says the same
+
 export class Panel {
   readonly element: HTMLDialogElement;
   readonly #body = h("div", { class: "panel-body", tabindex: "0" });
@@ -14,13 +16,17 @@ export class Panel {
   readonly #facts = h("div", { class: "facts" });
   #from: HTMLElement | null = null;
   #wanted = 0;
+  readonly #sized: ResizeObserver;
 
   constructor(private readonly client: Client, private readonly say: Words) {
     const close = h("button", { type: "button", class: "plain", "aria-label": say("close"), on: { click: () => this.close() } }, icon(CLOSE));
     this.element = h("dialog", { class: "panel", "aria-label": say("source", { n: "" }).trim() },
       h("header", {}, this.#title, close), this.#facts, this.#body);
-    this.element.addEventListener("close", () => this.#from?.focus());
-    this.element.addEventListener("cancel", (event) => event.stopPropagation());
+    this.element.addEventListener("close", () => {
+      this.#cover();
+      this.#from?.focus();
+    });
+    this.#sized = new ResizeObserver(() => this.#cover());
   }
 
   get isOpen(): boolean {
@@ -50,12 +56,20 @@ export class Panel {
     }
   }
 
-  /** Beside the conversation where there is room, over it where there is not. */
+  /** Never modal: the page around a widget must not stand still for it. */
   #open(): void {
     if (this.element.open) return;
-    const roomy = this.element.parentElement!.clientWidth >= 1000;
-    if (roomy) this.element.show();
-    else this.element.showModal();
+    this.element.show();
+    this.#sized.observe(this.element.parentElement!);
+    this.#cover();
+  }
+
+  /** Beside the conversation where there is room, over it where there is not; what is covered cannot be reached then. */
+  #cover(): void {
+    const around = this.element.parentElement;
+    const beneath = this.element.previousElementSibling as HTMLElement | null;
+    if (around && beneath) beneath.inert = this.element.open && around.clientWidth < ROOMY;
+    if (!this.element.open) this.#sized.disconnect();
   }
 
   #fill(source: Source, time: number, chunk: CitedChunk | null): void {

@@ -24,7 +24,9 @@ export function reduce(state: Conversation, action: Action): Conversation {
   switch (action.type) {
     case "asked": {
       if (state.streamingMessageId) return state;
-      const { id, question, selection, once, at } = action;
+      const { id, question, selection, once } = action;
+      // The server's clock may be ahead of this one: what is asked now comes last all the same.
+      const at = new Date(Math.max(action.at.getTime(), ...state.messages.slice(-1).map((one) => one.timestamp.getTime())));
       const asked: Told = { id: `${id}-q`, role: "user", content: question, timestamp: at, ...(selection && { selection }) };
       const answer = waiting(id, question, once, at, selection);
       return started({ ...state, messages: inOrder([...state.messages, asked, answer]) }, id);
@@ -51,13 +53,45 @@ export function reduce(state: Conversation, action: Action): Conversation {
     case "voted":
       return replaced(state, action.id, (answer) => ({ ...answer, vote: action.vote }));
     case "restored":
-      if (state.streamingMessageId) return state;
-      return { ...begin(action.sessionId), messages: inOrder(action.messages), earlier: action.earlier };
+      return { ...state, ...merged(state, action.messages, action.earlier) };
     case "recalled":
       return { ...state, messages: inOrder([...action.messages, ...state.messages]), earlier: action.earlier };
     case "begun":
       return begin(action.sessionId);
   }
+}
+
+/**
+ * What the server has of a conversation, put together with what is here. What both have keeps its place on the page;
+ * what only this page has, a failure or an answer that is coming, stays.
+ */
+function merged(state: Conversation, told: Told[], earlier: number): Pick<Conversation, "messages" | "earlier"> {
+  const here = new Map(state.messages.flatMap((one) => (one.requestId ? [[one.requestId, one] as const] : [])));
+  const untold = state.messages.filter((one) => one.role === "assistant" && !one.requestId && !one.isStreaming);
+  const renamed = new Map<string, string>();
+  for (const one of told) {
+    if (one.role === "user") continue;
+    // A question that was stopped here is known there, under a number that this page was not told.
+    const same = (one.requestId && here.get(one.requestId)) || untold.find((other) => other.question === one.question && !taken(renamed, other.id));
+    if (same) renamed.set(one.id, same.id);
+  }
+  const known = told.map((one) => {
+    const answer = one.role === "user" ? one.id.slice(0, -2) : one.id;
+    const id = renamed.get(answer);
+    return id ? { ...one, id: one.role === "user" ? `${id}-q` : id } : one;
+  });
+  const ids = new Set(known.map((one) => one.id));
+  const reaches = state.messages.some((one) => ids.has(one.id)); // else there may be a gap before what was fetched
+  const alone = state.messages.filter((one) => {
+    if (ids.has(one.id)) return false;
+    const answer = one.role === "user" ? state.messages.find((other) => other.id === one.id.slice(0, -2)) : one;
+    return reaches || !answer?.requestId;
+  });
+  return { messages: inOrder([...alone, ...known]), earlier: reaches ? state.earlier : earlier };
+}
+
+function taken(names: Map<string, string>, id: string): boolean {
+  return [...names.values()].includes(id);
 }
 
 function waiting(id: string, question: string, once: string, at: Date, selection?: Selection): Told {

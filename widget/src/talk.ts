@@ -13,11 +13,12 @@ export class Talk {
   #stopping: AbortController | null = null;
   #memory: Memory;
   #others: BroadcastChannel | null;
-  #behind = false;
   #recalling = false;
 
   constructor(readonly client: Client) {
-    const name = `citewell:${client.where.server}:${client.where.project ?? ""}`;
+    // A session belongs to the key that began it; of that only the public part is used.
+    const { server, project, key } = client.where;
+    const name = ["citewell", server, project ?? "", ...(key ? [key.split("_")[1]] : [])].join(":");
     this.#memory = new Memory(name);
     this.state = begin(this.#memory.session() ?? uuid());
     this.#others = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(name);
@@ -34,8 +35,13 @@ export class Talk {
     this.#others?.close();
   }
 
+  /** Ask; an answer that is coming is stopped for it. */
   async ask(question: string, selection?: Selection): Promise<void> {
-    if (this.state.streamingMessageId) return;
+    if (this.state.streamingMessageId) {
+      this.stop();
+      this.#stopping = null;
+      this.#do({ type: "stopped" });
+    }
     const [id, once] = [uuid(), uuid()];
     this.#do({ type: "asked", id, question, selection, once, at: new Date() });
     await this.#listen(question, once, selection);
@@ -91,7 +97,8 @@ export class Talk {
     try {
       const offset = Math.max(0, earlier - AT_ONCE);
       const { messages } = await this.client.history(sessionId, { limit: earlier - offset, offset });
-      if (this.state.sessionId === sessionId) this.#do({ type: "recalled", messages, earlier: offset });
+      const still = this.state.sessionId === sessionId && this.state.earlier === earlier;
+      if (still) this.#do({ type: "recalled", messages, earlier: offset });
     } finally {
       this.#recalling = false;
     }
@@ -114,14 +121,12 @@ export class Talk {
       this.#do(stopping.signal.aborted ? { type: "stopped" } : { type: "failed", failure: asFailure(error) });
     }
     this.#others?.postMessage({ sessionId });
-    if (this.#behind) this.#otherTab({ sessionId });
   }
 
   /** Another tab said something in this conversation. */
   #otherTab(told: unknown): void {
     if ((told as { sessionId?: unknown } | null)?.sessionId !== this.state.sessionId) return;
-    this.#behind = this.state.streamingMessageId !== null;
-    if (!this.#behind) this.restore().catch(() => undefined); // this tab shows what it had
+    this.restore().catch(() => undefined); // this tab shows what it had
   }
 
   #do(action: Action): void {

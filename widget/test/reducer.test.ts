@@ -64,9 +64,51 @@ test("a piece that comes after the end changes nothing", () => {
   expect(reduce(done, { type: "stopped" }).messages).toEqual(done.messages);
 });
 
-test("what is restored does not push out an answer that is coming", () => {
-  const state = run(asked("a"));
-  expect(reduce(state, { type: "restored", sessionId: "s", messages: [], earlier: 0 })).toBe(state);
+/** An exchange as the server gives it. */
+function kept(number: number, question: string): Told[] {
+  const at = new Date(AT.getTime() + number * 1000);
+  return [
+    { id: `s-${number}-q`, role: "user", content: question, timestamp: at },
+    { id: `s-${number}`, role: "assistant", content: `${question}!`, timestamp: at, question, requestId: `r${number}`, standing: "answered" },
+  ];
+}
+const restored = (earlier: number, ...messages: Told[][]): Action => ({ type: "restored", sessionId: "s", messages: messages.flat(), earlier });
+const answered = (number: number): Action => ({ type: "told", sessionId: "s", outcome: { content: "x", standing: "answered", requestId: `r${number}` } });
+
+describe("what is restored", () => {
+  test("goes around an answer that is coming", () => {
+    const state = run(asked("a", new Date(AT.getTime() + 9000)), restored(3, kept(1, "Old?")));
+    expect(state.messages.map(({ id }) => id)).toEqual(["s-1-q", "s-1", "a-q", "a"]);
+    expect(state.streamingMessageId).toBe("a");
+    expect(state.earlier).toBe(3);
+  });
+
+  test("keeps its place where it was here already", () => {
+    const state = run(asked("a"), answered(1), restored(0, kept(1, "Why a?"), kept(2, "More?")));
+    expect(state.messages.map(({ id }) => id)).toEqual(["a-q", "a", "s-2-q", "s-2"]);
+  });
+
+  test("leaves a question that failed, with its retry", () => {
+    const state = run(asked("a"), { type: "failed", failure: { kind: "busy", message: "" } }, restored(0, kept(1, "Other?")));
+    expect(state.messages.filter(({ standing }) => standing === "failed")).toHaveLength(1);
+    expect(state.messages).toHaveLength(4);
+  });
+
+  test("is the same as what was stopped here, and not a second one", () => {
+    const state = run(asked("a"), { type: "stopped" }, restored(0, kept(1, "Why a?")));
+    expect(state.messages.map(({ id }) => id)).toEqual(["a-q", "a"]);
+  });
+
+  test("leaves no gap: what was said here long before is fetched again when it is scrolled to", () => {
+    const state = run(asked("a"), answered(1), restored(40, kept(50, "Much later?")));
+    expect(state.messages.map(({ id }) => id)).toEqual(["s-50-q", "s-50"]);
+    expect(state.earlier).toBe(40);
+  });
+});
+
+test("a clock that is slow puts nothing new above the old", () => {
+  const state = run(restored(0, kept(100, "Old?")), asked("a"));
+  expect(state.messages.map(({ id }) => id)).toEqual(["s-100-q", "s-100", "a-q", "a"]);
 });
 
 test("recalled messages go before the others, by time", () => {

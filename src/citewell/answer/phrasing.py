@@ -54,7 +54,7 @@ _SINGULAR = ("ss", "us", "is", "ics", "series", "news", "lens")  # endings that 
 _UNCOUNTED = ("ing", "tion", "sion", "ics", "ity", "ism", "ment", "sis", "logy", "ance", "ence")
 _SURELY = 2  # times that a text says "the …" before a single word, or several things, are called so
 _POINTING = frozenset(["this", "that", "these", "those", "its", "their", "his", "her"])
-_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+>|]|\d{1,3}[.)])\s)")
 _SMALL = re.compile(r"\b[a-z][\w’'-]*")
 _LARGE = re.compile(r"(?<=[a-z,;] )[A-Z][\w’'-]*")
@@ -98,9 +98,25 @@ class _Text:
 
     @classmethod
     def of(cls, text: str) -> "_Text":
-        prose = " ".join(_PARAGRAPH.sub(" . ", _NOT_PROSE.sub("", _FENCED.sub("", text))).split())
+        prose = " ".join(_PARAGRAPH.sub(" . ", _NOT_PROSE.sub("", _unfenced(text))).split())
         english = language(prose) == ENGLISH and not mostly_other_letters(prose)
         return cls(prose, Counter(_SMALL.findall(prose)), Counter(_LARGE.findall(prose)), english)
+
+
+def _unfenced(text: str) -> str:
+    """Without its listings; one that never closes goes on to the end."""
+    kept: list[str] = []
+    open_fence = ""
+    for line in text.splitlines():
+        found = _FENCE.match(line)
+        if open_fence:
+            if found and found[1].startswith(open_fence):
+                open_fence = ""
+        elif found:
+            open_fence = found[1]
+        else:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _bare(heading: str) -> str:

@@ -3,6 +3,7 @@
 No language model is asked, and no more than `TRIES` searches are made.
 """
 
+import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from citewell.ports import Library
 MOST = 4
 TRIES = 16
 _PASSAGES = 5  # that an answer looks at
+_HEADINGS, _CHARACTERS = 60, 100_000  # of a document that are read: a whole book may be one
 
 
 async def suggest(project: Project, *, engines: Engines, library: Library) -> list[str]:
@@ -47,8 +49,10 @@ async def _phrased(documents: Sequence[Entered], library: Library) -> list[tuple
     every: list[tuple[int, int, UUID, str]] = []
     for document in documents:
         chunks = [chunk async for batch in library.chunks(document.id) for _, chunk in batch]
-        headings = [heading for chunk in chunks for heading in (chunk.chapter, *chunk.headings)]
-        asked = questions(headings, "\n\n".join(chunk.text for chunk in chunks))
+        headings = dict.fromkeys(heading for chunk in chunks for heading in (chunk.chapter, *chunk.headings))
+        text = "\n\n".join(chunk.text for chunk in chunks)
+        # Words take time, and nobody else should wait for it.
+        asked = await asyncio.to_thread(questions, list(headings)[:_HEADINGS], text[:_CHARACTERS])
         every += [(turn, one.rank, document.id, one.question) for turn, one in enumerate(asked)]
     every.sort(key=lambda one: one[:2])
     return [(document, question) for _, _, document, question in every[: TRIES // MOST]]
