@@ -49,6 +49,7 @@ export class Chat {
   #scheduled = false;
   #atEnd = true;
   #top = 0;
+  #restored = Promise.resolve();
   readonly #grows = new ResizeObserver(() => this.#atEnd && this.#toEnd(false));
 
   constructor(setting: Setting) {
@@ -82,6 +83,8 @@ export class Chat {
       this.#scope, h("div", { class: "line" }, this.#field, this.#button));
     this.element = h("div", { class: "chat", on: { keydown: (event) => this.#pressed(event) } },
       h("div", { class: "main" }, this.#header(), this.#scroller, this.#latest, form, this.#status), this.#panel.element, this.#tip.element);
+    // Back at its mark, who closed the panel has read the words.
+    this.#panel.element.addEventListener("close", () => this.#tip.hide());
     this.#grows.observe(this.#list);
     this.talk.hear(() => this.#schedule());
     window.addEventListener("online", this.#online);
@@ -91,14 +94,15 @@ export class Chat {
   async start(): Promise<void> {
     this.#greet(null);
     const welcome = this.#welcomed(0).catch((error: unknown) => this.#greet(null, error));
-    const restored = this.talk.restore().then(() => this.#toEnd(false)).catch((error: unknown) => {
+    this.#restored = this.talk.restore().then(() => this.#toEnd(false)).catch((error: unknown) => {
       if (asFailure(error).kind !== "key") this.#announce(this.#setting.say("unkept"), true);
     });
-    await Promise.all([welcome, restored]);
+    await Promise.all([welcome, this.#restored]);
   }
 
   async ask(question: string, selection?: Selection): Promise<void> {
     this.#atEnd = true;
+    await this.#restored; // what was said before stands above it
     await this.talk.ask(question, selection);
   }
 
@@ -145,7 +149,7 @@ export class Chat {
     const failure = error === undefined ? null : asFailure(error);
     const parts: Node[] = [h("p", {}, say("intro"))];
     if (told?.documents === 0) parts.push(h("p", { class: "warn" }, say("empty")));
-    if (failure) parts.push(h("p", { class: "warn", role: "alert" }, failure.kind === "refused" ? failure.message : say(failure.kind)));
+    if (failure) parts.push(h("p", { class: "warn", role: "alert" }, failure.kind === "refused" ? failure.message : say(failure.kind, { o: location.origin })));
     const form = failure?.kind === "key" ? this.#keyForm() : null;
     if (form) parts.push(form);
     if (told?.questions.length) {

@@ -32,6 +32,7 @@ export class Talk {
     this.stop();
     this.#hearers = [];
     this.#others?.close();
+    this.#others = null; // an answer that is being stopped has nobody to tell
   }
 
   async ask(question: string, selection?: Selection): Promise<void> {

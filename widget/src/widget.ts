@@ -31,30 +31,46 @@ declare global {
 
 const OPEN = "citewell:open";
 
+const NAME = "citewell-widget";
+
 async function start(tag: HTMLScriptElement | null): Promise<void> {
+  if (document.querySelector(NAME)) return; // one is enough
   const { server, key, project, title, lang, theme, selection, open } = tag?.dataset ?? {};
   const home = (server ?? (tag?.src ? new URL(tag.src).origin : "")).replace(/\/$/, "");
   const language = chosen([lang ?? "", document.documentElement.lang, ...navigator.languages]);
-  const say = await wordsIn(language, home);
-  const name = title ?? say("open");
-
-  const host = h("citewell-widget" as "div", { lang: language, dir: direction(language), ...(theme && { "data-theme": theme }) });
+  const host = h(NAME as "div", { lang: language, dir: direction(language), ...(theme && { "data-theme": theme }) });
   const root = host.attachShadow({ mode: "open" });
   dress(root, style, around);
+  // Beside the body: whatever the page does to that (a transform, a swap for another page) does not concern the widget.
+  document.documentElement.append(host);
+  // A page may size its root as it likes: here a rem is what the reader's browser takes for medium.
+  const rem = parseFloat(getComputedStyle(host).fontSize);
+  root.adoptedStyleSheets = [];
+  dress(root, ...[style, around].map((sheet) => sheet.replace(/([\d.]+)rem\b/g, (_, size: string) => `${Number(size) * rem}px`)));
+
+  const say = await wordsIn(language, home);
+  const name = title ?? say("open");
   const client = new Client({ server: home, key: key ?? null, project: project ?? null });
   const chat = new Chat({ client, say, title: name, close: () => hide() });
   const frame = h("div", { class: "frame", role: "dialog", "aria-label": name, hidden: true }, chat.element);
   const bubble = h("button", { type: "button", class: "bubble-button", "aria-label": name, title: name, "aria-expanded": "false", on: { click: () => (frame.hidden ? show() : hide()) } }, icon(BUBBLE));
   root.append(frame, bubble);
+  // What is typed here is no shortcut of the page, which cannot see that it is typed into a field.
+  for (const kind of ["keydown", "keypress", "keyup"]) root.addEventListener(kind, (event) => event.stopPropagation());
+  bubble.addEventListener("keydown", (event) => event.key === "Escape" && !frame.hidden && hide());
   let begun = false;
 
   function show(): void {
+    unfold();
+    chat.focus();
+  }
+
+  function unfold(): void {
     frame.hidden = false;
     bubble.setAttribute("aria-expanded", "true");
     remember("yes");
     if (!begun) void chat.start();
     begun = true;
-    chat.focus();
   }
 
   function hide(): void {
@@ -65,13 +81,12 @@ async function start(tag: HTMLScriptElement | null): Promise<void> {
     if (hadFocus) bubble.focus();
   }
 
-  const about = selection === "off" ? null : new SelectionButton(document.body, say("about"), (text) => {
+  const about = selection === "off" ? null : new SelectionButton(document.documentElement, say("about"), (text) => {
     show();
     chat.select(text);
   });
   if (about) root.append(about.element);
-  document.body.append(host);
-  if (open !== undefined || wasOpen()) show();
+  if (open !== undefined || wasOpen()) unfold(); // whoever reads the page goes on reading
 
   window.Citewell = {
     open: show,
@@ -107,8 +122,7 @@ function remember(open: string): void {
   }
 }
 
-const tag = document.currentScript as HTMLScriptElement | null;
-if (!window.Citewell) {
-  if (document.body) void start(tag);
-  else document.addEventListener("DOMContentLoaded", () => void start(tag));
-}
+// A module or a bundler's copy is no `currentScript`.
+const tag = (document.currentScript ?? document.querySelector('script[src$="/widget.js"]')) as HTMLScriptElement | null;
+if (document.body) void start(tag);
+else document.addEventListener("DOMContentLoaded", () => void start(tag), { once: true });
