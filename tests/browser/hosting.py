@@ -2,50 +2,58 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<html lang="{lang}"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-  body {{ font: 17px/1.6 Georgia, serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem; }}
-  body {{ color: #222; background: #fff; }}
-  {style}
-</style></head>
+<link rel="stylesheet" href="/style.css">{head}</head>
 <body><main><h1>{title}</h1>
 <p id="text">A gyroscope measures rate of turn. Its bias wanders with temperature, and what it adds up drifts away.</p>
 <p><a href="/gyroscopes.html">Gyroscopes</a> <a href="/feet.html">Feet</a></p></main>
 <script src="{server}/widget.js" {attributes}></script>
 </body></html>"""
+_STYLE = """body { font: 17px/1.6 Georgia, serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem; }
+body { color: #222; background: #fff; }
+"""
 
 
+@dataclass
 class Host:
-    """`server` is where the widget comes from; `attributes`, `style` and `policy` are what a site might add."""
+    """`server` is where the widget comes from; all that follows is what a site might add."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self.server = ""
-        self.attributes = ""
-        self.style = ""
-        self.policy = ""
+    address: str
+    server: str = ""
+    attributes: str = ""
+    lang: str = "en"
+    head: str = ""
+    style: str = ""
+    policy: str = ""
 
     def page(self, path: str) -> str:
         title = path.strip("/").removesuffix(".html").title()
-        return _PAGE.format(title=title, server=self.server, attributes=self.attributes, style=self.style)
+        return _PAGE.format(title=title, **vars(self))
 
 
 @contextmanager
 def hosting() -> Iterator[Host]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            if not self.path.endswith(".html"):
+            if self.path.endswith(".html"):
+                self._send(host.page(self.path), "text/html")
+            elif self.path.endswith(".css"):
+                self._send(_STYLE + host.style, "text/css")
+            else:
                 self.send_response(204)  # no icon
                 self.end_headers()
-                return
-            body = host.page(self.path).encode()
+
+        def _send(self, text: str, media_type: str) -> None:
+            body = text.encode()
             self.send_response(200)
-            self.send_header("content-type", "text/html; charset=utf-8")
+            self.send_header("content-type", f"{media_type}; charset=utf-8")
+            self.send_header("cache-control", "no-store")
             if host.policy:
                 self.send_header("content-security-policy", host.policy)
             self.send_header("content-length", str(len(body)))

@@ -79,7 +79,7 @@ def outside_selection(stage: Stage) -> Iterator[Page]:
     """The scope is shown, the selection does not say, and the whole book is offered."""
     page = stage.opened(f"{stage.site.address}/chat")
     ask(page, COVERED)
-    _select(page, page.locator(".words p").first.inner_text()[:60])
+    select(page, page.locator(".words p").first.inner_text()[:60])
     page.get_by_role("button", name="Ask about this").click()
     expect(page.locator(".chip")).to_be_visible()
     expect(ask(page, "What is a capture point?")).to_have_attribute("data-standing", "outside-selection")
@@ -258,7 +258,7 @@ def widget_source(stage: Stage) -> Iterator[Page]:
 @contextmanager
 def widget_selection(stage: Stage) -> Iterator[Page]:
     with _hosted(stage) as page:
-        _select(page, "A gyroscope measures rate of turn.")
+        select(page, "A gyroscope measures rate of turn.")
         page.get_by_role("button", name="Ask about this").click()
         ask(page, "What does a gyroscope measure?")
         expect(page.locator(".chip")).to_be_visible()
@@ -333,7 +333,7 @@ def held_by(event: Event) -> Callable[[], Awaitable[None]]:
     return wait
 
 
-def _select(page: Page, words: str) -> None:
+def select(page: Page, words: str) -> None:
     """Select words of the page as a mouse would."""
     page.evaluate(
         """(words) => {

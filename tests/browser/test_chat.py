@@ -126,6 +126,7 @@ def test_stop_keeps_what_was_said_and_the_question_can_be_asked_again(linked_hom
         page.reload()
         expect(page.locator(".message")).to_have_count(2)
         expect(page.locator(".message.assistant")).to_have_attribute("data-standing", "answered")
+        page.close()
 
 
 def test_escape_stops_an_answer(linked_home: Path, opened: Opens) -> None:
@@ -138,6 +139,7 @@ def test_escape_stops_an_answer(linked_home: Path, opened: Opens) -> None:
         page.keyboard.press("Escape")
         expect(page.locator(".message.assistant")).to_have_attribute("data-standing", "stopped")
         expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+        page.close()  # before the server goes, which it asks now and then for suggestions
 
 
 def test_everything_can_be_done_with_the_keyboard_alone(chat: Page) -> None:

@@ -157,7 +157,7 @@ function sources(citations: Source[], asks: Asks): HTMLElement {
 
 function failed(message: Told, asks: Asks): HTMLElement {
   const failure = message.failure!;
-  const plain = failure.kind === "refused" ? failure.message : asks.say(failure.kind);
+  const plain = failure.kind === "refused" ? failure.message : asks.say(failure.kind, { o: location.origin });
   const detail = failure.kind === "unavailable" || failure.kind === "broken" ? failure.message : "";
   const shown = h("div", { class: "failure", role: "alert", "data-kind": failure.kind }, render(plain));
   if (detail) add(shown, h("p", { class: "quiet", dir: "auto" }, detail));

@@ -105,6 +105,8 @@ export class Chat {
       this.#scope, h("div", { class: "line" }, this.#field, this.#button));
     this.element = h("div", { class: "chat", on: { keydown: (event) => this.#pressed(event) } },
       h("div", { class: "main" }, this.#header(), this.#scroller, this.#latest, form, this.#status), this.#panel.element, this.#tip.element);
+    // Back at its mark, who closed the panel has read the words.
+    this.#panel.element.addEventListener("close", () => this.#tip.hide());
     this.#grows.observe(this.#list);
     this.talk.hear(() => this.#schedule());
     window.addEventListener("online", this.#online);
@@ -181,7 +183,7 @@ export class Chat {
     if (failure?.kind === "refused" && where.project && pickProject) return pickProject(""); // it is gone
     const parts: Node[] = [h("p", {}, say("intro"))];
     if (told?.documents === 0) parts.push(h("div", { class: "warn" }, render(say("empty"))));
-    if (failure) parts.push(h("p", { class: "warn", role: "alert" }, failure.kind === "refused" ? failure.message : say(failure.kind)));
+    if (failure) parts.push(h("p", { class: "warn", role: "alert" }, failure.kind === "refused" ? failure.message : say(failure.kind, { o: location.origin })));
     const form = failure?.kind === "key" ? this.#keyForm() : null;
     if (form) parts.push(form);
     if (told?.questions.length) {

@@ -104,13 +104,19 @@ export class Client {
       });
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new Problem({ kind: "offline", message: "" });
+      throw new Problem({ kind: (await this.#isThere(url)) ? "unlisted" : "offline", message: "" });
     }
     if (response.ok) return response;
     const said = (await response.json().catch(() => null)) as Schemas["ErrorResponse"] | null;
     const problem = failure(said?.error_code ?? "", said?.message ?? `HTTP ${response.status}`, response.status);
     const wait = Number(response.headers.get("Retry-After"));
     throw new Problem(wait > 0 ? { ...problem, retryAfterSeconds: wait } : problem);
+  }
+
+  /** Whether another origin answers at all: a browser does not say that it only keeps an answer from this site. */
+  async #isThere(url: URL): Promise<boolean> {
+    if (url.origin === location.origin) return false;
+    return fetch(new URL("/icon.svg", url), { mode: "no-cors", cache: "no-store", credentials: "omit" }).then(() => true, () => false);
   }
 }
 

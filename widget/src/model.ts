@@ -61,7 +61,7 @@ export type Standing =
 
 /** What went wrong, in kinds that each have a look of their own. */
 export interface Failure {
-  kind: "offline" | "busy" | "unavailable" | "empty" | "key" | "refused" | "cut" | "broken";
+  kind: "offline" | "unlisted" | "busy" | "unavailable" | "empty" | "key" | "refused" | "cut" | "broken";
   message: string;
   retryAfterSeconds?: number;
 }

@@ -33,6 +33,7 @@ export class Talk {
     this.stop();
     this.#hearers = [];
     this.#others?.close();
+    this.#others = null; // an answer that is being stopped has nobody to tell
   }
 
   /** Ask; an answer that is coming is stopped for it. */

@@ -7,6 +7,7 @@
 import { Chat } from "./chat";
 import { Client } from "./client";
 import { BUBBLE } from "./icons";
+import { tab } from "./memory";
 import { h, icon } from "./safe";
 import { SelectionButton } from "./selection";
 import { dress } from "./style";
@@ -29,49 +30,64 @@ declare global {
   }
 }
 
-const OPEN = "citewell:open";
+const OPEN = "citewell:open"; // whether the reader had it open on the page before
+const NAME = "citewell-widget";
 
 async function start(tag: HTMLScriptElement | null): Promise<void> {
+  if (document.querySelector(NAME)) return; // one is enough
   const { server, key, project, title, lang, theme, selection, open } = tag?.dataset ?? {};
   const home = (server ?? (tag?.src ? new URL(tag.src).origin : "")).replace(/\/$/, "");
   const language = chosen([lang ?? "", document.documentElement.lang, ...navigator.languages]);
-  const say = await wordsIn(language, home);
-  const name = title ?? say("open");
-
-  const host = h("citewell-widget" as "div", { lang: language, dir: direction(language), ...(theme && { "data-theme": theme }) });
+  const host = h(NAME as "div", { lang: language, dir: direction(language), ...(theme && { "data-theme": theme }) });
   const root = host.attachShadow({ mode: "open" });
   dress(root, style, around);
+  // Beside the body: whatever the page does to that (a transform, a swap for another page) does not concern the widget.
+  document.documentElement.append(host);
+  // A page may size its root as it likes: here a rem is what the reader's browser takes for medium.
+  const rem = parseFloat(getComputedStyle(host).fontSize);
+  root.adoptedStyleSheets = [];
+  dress(root, ...[style, around].map((sheet) => sheet.replace(/([\d.]+)rem\b/g, (_, size: string) => `${Number(size) * rem}px`)));
+
+  const say = await wordsIn(language, home);
+  const name = title ?? say("open");
   const client = new Client({ server: home, key: key ?? null, project: project ?? null });
   const chat = new Chat({ client, say, title: name, close: () => hide() });
   const frame = h("div", { class: "frame", role: "dialog", "aria-label": name, hidden: true }, chat.element);
   const bubble = h("button", { type: "button", class: "bubble-button", "aria-label": name, title: name, "aria-expanded": "false", on: { click: () => (frame.hidden ? show() : hide()) } }, icon(BUBBLE));
   root.append(frame, bubble);
+  // What is typed here is no shortcut of the page, which cannot see that it is typed into a field.
+  for (const kind of ["keydown", "keypress", "keyup"]) root.addEventListener(kind, (event) => event.stopPropagation());
+  bubble.addEventListener("keydown", (event) => event.key === "Escape" && !frame.hidden && hide());
   let begun = false;
 
   function show(): void {
+    unfold();
+    chat.focus();
+  }
+
+  function unfold(): void {
     frame.hidden = false;
     bubble.setAttribute("aria-expanded", "true");
-    remember("yes");
+    tab.set(OPEN, "yes");
     if (!begun) void chat.start();
     begun = true;
-    chat.focus();
   }
 
   function hide(): void {
     const hadFocus = root.activeElement !== null;
+    chat.closeSource();
     frame.hidden = true;
     bubble.setAttribute("aria-expanded", "false");
-    remember("");
+    tab.set(OPEN, "");
     if (hadFocus) bubble.focus();
   }
 
-  const about = selection === "off" ? null : new SelectionButton(document.body, say("about"), (text) => {
+  const about = selection === "off" ? null : new SelectionButton(document.documentElement, say("about"), (text) => {
     show();
     chat.select(text);
   });
   if (about) root.append(about.element);
-  document.body.append(host);
-  if (open !== undefined || wasOpen()) show();
+  if (open !== undefined || tab.get(OPEN)) unfold(); // whoever reads the page goes on reading
 
   window.Citewell = {
     open: show,
@@ -90,25 +106,7 @@ async function start(tag: HTMLScriptElement | null): Promise<void> {
   document.dispatchEvent(new CustomEvent("citewell:ready"));
 }
 
-/** Whether the reader had it open on the page before. */
-function wasOpen(): boolean {
-  try {
-    return sessionStorage.getItem(OPEN) === "yes";
-  } catch {
-    return false;
-  }
-}
-
-function remember(open: string): void {
-  try {
-    sessionStorage.setItem(OPEN, open);
-  } catch {
-    // a browser that keeps nothing
-  }
-}
-
-const tag = document.currentScript as HTMLScriptElement | null;
-if (!window.Citewell) {
-  if (document.body) void start(tag);
-  else document.addEventListener("DOMContentLoaded", () => void start(tag));
-}
+// A module or a bundler's copy is no `currentScript`.
+const tag = (document.currentScript ?? document.querySelector('script[src$="/widget.js"]')) as HTMLScriptElement | null;
+if (document.body) void start(tag);
+else document.addEventListener("DOMContentLoaded", () => void start(tag), { once: true });
