@@ -39,6 +39,8 @@ _SERIOUS = ("serious", "critical")
 _AXE = Path(__file__).parents[2] / "widget/node_modules/axe-core/axe.min.js"
 _SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 
+expect.set_options(timeout=20_000)  # a machine may be busy; what comes at all is not waited for longer
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:

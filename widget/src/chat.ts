@@ -105,8 +105,6 @@ export class Chat {
       this.#scope, h("div", { class: "line" }, this.#field, this.#button));
     this.element = h("div", { class: "chat", on: { keydown: (event) => this.#pressed(event) } },
       h("div", { class: "main" }, this.#header(), this.#scroller, this.#latest, form, this.#status), this.#panel.element, this.#tip.element);
-    // Back at its mark, who closed the panel has read the words.
-    this.#panel.element.addEventListener("close", () => this.#tip.hide());
     this.#grows.observe(this.#list);
     this.talk.hear(() => this.#schedule());
     window.addEventListener("online", this.#online);
@@ -143,9 +141,10 @@ export class Chat {
     this.#field.focus();
   }
 
-  /** Close the source, if one is open. */
+  /** Close the source, if one is open. Back at its mark, the reader has read the words. */
   closeSource(): void {
     this.#panel.close();
+    this.#tip.hide();
   }
 
   end(): void {
@@ -169,7 +168,7 @@ export class Chat {
   }
 
   #fresh(): void {
-    this.#panel.close();
+    this.closeSource();
     this.talk.begin();
     this.#unselect();
   }
@@ -228,7 +227,7 @@ export class Chat {
   #pressed(event: KeyboardEvent): void {
     if (event.key !== "Escape" || event.isComposing) return;
     const streaming = this.talk.state.streamingMessageId;
-    const undone = this.#tip.hide() || (streaming ? (this.talk.stop(), true) : false) || (this.#panel.isOpen ? (this.#panel.close(), true) : false);
+    const undone = this.#tip.hide() || (streaming ? (this.talk.stop(), true) : false) || (this.#panel.isOpen ? (this.closeSource(), true) : false);
     if (undone) event.preventDefault();
     else this.#setting.close?.();
     event.stopPropagation();

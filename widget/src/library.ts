@@ -4,7 +4,7 @@ import type { components } from "./api";
 import { Client, Problem } from "./client";
 import style from "./library.css?inline";
 import { tab } from "./memory";
-import { type Child, h } from "./safe";
+import { add, type Child, h } from "./safe";
 import { dress } from "./style";
 
 type Schemas = components["schemas"];
@@ -25,66 +25,71 @@ interface Shown {
   evaluation: Schemas["EvaluationReport"];
 }
 
+/** A part of the page. It is drawn again only when it says something else: who reads or selects is not disturbed. */
+class Part {
+  readonly element: HTMLElement;
+  readonly #body = h("div");
+  #seen = "";
+
+  constructor(title: string, private readonly none: string, ...before: Child[]) {
+    this.element = h("section", {}, h("h2", {}, title), ...before, this.#body);
+  }
+
+  show(what: unknown, draw: () => Child[]): void {
+    const seen = JSON.stringify(what);
+    if (seen === this.#seen) return;
+    this.#seen = seen;
+    this.#body.replaceChildren();
+    const children = draw();
+    add(this.#body, ...(children.length ? children : [h("p", { class: "quiet" }, this.none)]));
+  }
+}
+
 class Library {
   readonly element = h("main");
-  readonly #top = h("header", {}, h("h1", {}, "Library"), h("nav", {}, h("a", { href: new URL("/chat", location.href).href }, "Ask the book")));
-  readonly #picker = h("div", { class: "picker" });
-  readonly #parts = h("div", { class: "parts" });
-  // What somebody types into stays where it is while the rest is drawn anew.
-  readonly #field = h("input", { type: "search", "aria-label": "Find a document", placeholder: "Find a document", on: { input: () => this.#draw() } });
-  readonly #rows = h("tbody");
-  readonly #more = h("p", { class: "quiet" });
-  readonly #held = h("section", { class: "parts", hidden: true }, h("h2", {}, "Documents"), this.#field, table(["Document", "File", "Chunks", "Status", "Updated"], this.#rows), this.#more);
+  readonly #picker = h("select", { on: { change: () => this.#choose(this.#picker.value) } });
+  readonly #pick = h("label", { class: "picker", hidden: true }, "Project ", this.#picker);
+  readonly #notice = h("div", { role: "alert" });
+  readonly #counts = h("ul", { class: "counts" });
+  readonly #ingests = new Part("Ingests", "No ingest has run yet.");
+  readonly #gaps = new Part("Not covered: what readers asked in vain", "No reader has asked in vain yet.");
+  readonly #votes = new Part("Votes", "No reader has voted yet.");
+  readonly #evaluation = new Part("Evaluation", "No evaluation yet: run `citewell eval questions.jsonl`.");
+  readonly #field = h("input", { type: "search", "aria-label": "Find a document", placeholder: "Find a document", on: { input: () => this.#list() } });
+  readonly #documents = new Part("Documents", "Nothing has been taken in yet: run `citewell ingest PATH`.", this.#field);
+  readonly #parts = h("div", { class: "parts", hidden: true }, this.#counts, ...[this.#ingests, this.#gaps, this.#votes, this.#evaluation, this.#documents].map((one) => one.element));
   #client = new Client({ server: "", key: tab.get(KEY), project: null });
-  #project: Project | null = null;
-  #documents: Document_[] = [];
-  #seen = "";
-  #timer = 0;
+  #chosen: string | null = null;
+  #held: Document_[] = [];
+  #round = 0;
+  #next = 0;
 
   constructor() {
-    this.element.append(this.#top, this.#picker, this.#parts, this.#held);
+    const ask = h("a", { href: new URL("/chat", location.href).href }, "Ask the book");
+    this.element.append(h("header", {}, h("h1", {}, "Library"), h("nav", {}, ask)), this.#pick, this.#notice, this.#parts);
   }
 
-  async start(): Promise<void> {
+  /** Look now, and then again and again: an ingest may be running, and readers go on asking. */
+  async watch(): Promise<void> {
+    clearTimeout(this.#next);
+    const round = ++this.#round;
+    let goOn = true;
     try {
-      const { projects } = (await this.#client.get("/api/v1/projects")) as Schemas["ProjectList"];
-      const first = projects.find(({ id }) => id === this.#project?.id) ?? projects.find(({ documents }) => documents > 0) ?? projects[0];
-      this.#pick(projects, first);
-      if (!first) return this.#say("There is nothing here yet. Take in your documents with ", h("code", {}, "citewell ingest PATH"), ".");
-      this.#project = first;
-      await this.#watch();
+      const shown = await this.#look();
+      if (round === this.#round) this.#show(shown);
     } catch (error) {
-      this.#failed(error);
+      if (round === this.#round) goOn = this.#failed(error);
     }
+    const wait = document.hidden ? 5 * LOOK_AGAIN_MS : LOOK_AGAIN_MS;
+    if (goOn && round === this.#round) this.#next = window.setTimeout(() => void this.watch(), wait);
   }
 
-  #pick(projects: Project[], first: Project | undefined): void {
-    if (projects.length < 2) return this.#picker.replaceChildren();
-    const options = projects.map((one) => h("option", { value: one.id, selected: one === first }, `${one.name} (${one.documents})`));
-    const select = h("select", { on: { change: () => this.#choose(projects.find(({ id }) => id === select.value)!) } }, ...options);
-    this.#picker.replaceChildren(h("label", {}, "Project ", select));
-  }
-
-  #choose(project: Project): void {
-    this.#project = project;
-    this.#seen = "";
-    this.#watch().catch((error: unknown) => this.#failed(error));
-  }
-
-  /** Look now and then: an ingest may be running, and readers go on asking. */
-  async #watch(): Promise<void> {
-    await this.#look();
-    this.#later(() => this.#watch(), document.hidden ? 5 * LOOK_AGAIN_MS : LOOK_AGAIN_MS);
-  }
-
-  #later(then: () => Promise<void>, wait: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(() => then().catch((error: unknown) => this.#failed(error)), wait);
-  }
-
-  async #look(): Promise<void> {
-    const { id } = this.#project!;
-    const at = `/api/v1/projects/${id}`;
+  async #look(): Promise<Shown> {
+    const { projects } = (await this.#client.get("/api/v1/projects")) as Schemas["ProjectList"];
+    const project = projects.find(({ id }) => id === this.#chosen) ?? projects.find(({ documents }) => documents > 0) ?? projects[0]!;
+    if (project.documents) this.#chosen = project.id;
+    this.#offer(projects, project);
+    const at = `/api/v1/projects/${project.id}`;
     const [documents, ingests, gaps, feedback, evaluation] = await Promise.all([
       this.#client.get(`${at}/documents`) as Promise<Schemas["DocumentList"]>,
       this.#client.get(`${at}/ingests`) as Promise<Schemas["IngestList"]>,
@@ -92,45 +97,65 @@ class Library {
       this.#client.get(`${at}/feedback`) as Promise<Schemas["FeedbackReport"]>,
       this.#client.get(`${at}/evaluation`) as Promise<Schemas["EvaluationReport"]>,
     ]);
-    if (this.#project!.id === id) this.#show({ documents: documents.documents, ingests: ingests.ingests, gaps: gaps.gaps, feedback, evaluation });
+    return { documents: documents.documents, ingests: ingests.ingests, gaps: gaps.gaps, feedback, evaluation };
+  }
+
+  #offer(projects: Project[], chosen: Project): void {
+    const names = projects.map(({ name, documents }) => `${name} (${documents})`);
+    if (names.join("\n") !== [...this.#picker.options].map(({ text }) => text).join("\n")) {
+      this.#picker.replaceChildren(...projects.map(({ id }, number) => h("option", { value: id }, names[number])));
+    }
+    this.#picker.value = chosen.id;
+    this.#pick.hidden = projects.length < 2;
+  }
+
+  #choose(project: string): void {
+    this.#chosen = project;
+    void this.watch();
   }
 
   #show(shown: Shown): void {
-    const seen = JSON.stringify(shown);
-    if (seen === this.#seen) return; // who reads or selects is not disturbed
-    this.#seen = seen;
-    const chunks = shown.documents.reduce((sum, one) => sum + one.chunkCount, 0);
-    const failed = shown.documents.filter(({ status }) => status === "FAILED").length;
-    this.#parts.replaceChildren(
-      h("ul", { class: "counts" }, ...[
-        count(shown.documents.length, "documents"), count(chunks, "chunks"), failed ? count(failed, "failed") : null,
-        count(shown.gaps.length, shown.gaps.length === MOST_GAPS ? "or more gaps" : shown.gaps.length === 1 ? "gap" : "gaps"),
-        count(shown.feedback.up, "helped"), count(shown.feedback.down, "did not help"),
-      ]),
-      part("Ingests", shown.ingests.slice(0, 5).map(ingest), "No ingest has run yet."),
-      part("Not covered: what readers asked in vain", gaps(shown.gaps), "No reader has asked in vain yet."),
-      part("Votes", votes(shown.feedback.last), "No reader has voted yet."),
-      part("Evaluation", evaluated(shown.evaluation), "No evaluation yet: run citewell eval questions.jsonl."),
-      shown.documents.length ? "" : part("Documents", [], "Nothing has been taken in yet."),
+    const { documents, ingests, gaps, feedback, evaluation } = shown;
+    const chunks = documents.reduce((sum, one) => sum + one.chunkCount, 0);
+    const failed = documents.filter(({ status }) => status === "FAILED").length;
+    this.#notice.replaceChildren();
+    this.#parts.hidden = false;
+    this.#counts.replaceChildren(
+      count(documents.length, "document", "documents"), count(chunks, "chunk", "chunks"), ...(failed ? [count(failed, "failed")] : []),
+      count(gaps.length, "gap", gaps.length === MOST_GAPS ? "gaps or more" : "gaps"), count(feedback.up, "helped"), count(feedback.down, "did not help"),
     );
-    this.#documents = shown.documents;
-    this.#held.hidden = !shown.documents.length;
-    this.#draw();
+    this.#ingests.show(ingests, () => ingests.slice(0, 5).map(ingest));
+    this.#gaps.show(gaps, () => missed(gaps));
+    this.#votes.show(feedback, () => votes(feedback.last));
+    this.#evaluation.show(evaluation, () => evaluated(evaluation));
+    this.#held = documents;
+    this.#list();
   }
 
-  #draw(): void {
-    const sought = this.#field.value.toLowerCase();
-    const found = this.#documents.filter(({ filename, title, status }) => `${filename} ${title ?? ""} ${status}`.toLowerCase().includes(sought));
-    this.#rows.replaceChildren(...found.slice(0, AT_ONCE).map(row));
-    this.#more.textContent = found.length > AT_ONCE ? `The first ${AT_ONCE} of ${found.length}; narrow them down above.` : "";
+  /** The documents that are sought. */
+  #list(): void {
+    const sought = this.#field.value.trim().toLowerCase();
+    const found = this.#held.filter(({ filename, title, status }) => `${filename} ${title ?? ""} ${status}`.toLowerCase().includes(sought));
+    this.#field.hidden = !this.#held.length;
+    this.#documents.show([found, this.#held.length], () => {
+      if (!this.#held.length) return [];
+      if (!found.length) return [h("p", { class: "quiet" }, "No document is called so.")];
+      const more = found.length > AT_ONCE && h("p", { class: "quiet" }, `The first ${AT_ONCE} of ${found.length}; narrow them down above.`);
+      return [table(["Document", "File", "Chunks", "Status", "Updated"], h("tbody", {}, ...found.slice(0, AT_ONCE).map(row))), more];
+    });
   }
 
-  #failed(error: unknown): void {
+  /** Say what is wrong; whether it is worth looking again. What was seen before stays, but for who may not see it. */
+  #failed(error: unknown): boolean {
     const failure = error instanceof Problem ? error.failure : null;
-    if (failure?.kind === "key") return this.#askForKey(failure.message);
-    this.#say(failure?.kind === "offline" || !failure ? "The server cannot be reached. This page looks again every few seconds." : failure.message);
-    this.#seen = "";
-    this.#later(() => this.start(), 2 * LOOK_AGAIN_MS);
+    if (failure?.kind === "key") {
+      this.#askForKey(failure.message);
+      return false;
+    }
+    const known = failure && failure.kind !== "offline" ? failure.message : "The server cannot be reached.";
+    const words = `${known} This page looks again every few seconds.`;
+    if (this.#notice.textContent !== words) this.#notice.replaceChildren(h("p", { class: "bad", dir: "auto" }, words));
+    return true;
   }
 
   #askForKey(why: string): void {
@@ -139,28 +164,19 @@ class Library {
       event.preventDefault();
       tab.set(KEY, field.value.trim());
       this.#client = new Client({ server: "", key: field.value.trim(), project: null });
-      void this.start();
+      void this.watch();
     };
-    this.#held.hidden = true;
-    this.#parts.replaceChildren(
-      h("p", { role: "alert", dir: "auto" }, "This page takes an admin key. ", h("span", { class: "quiet" }, tab.get(KEY) ? why : "Make one with citewell keys create NAME --scope admin.")),
+    this.#parts.hidden = this.#pick.hidden = true;
+    this.#notice.replaceChildren(
+      h("p", { dir: "auto" }, "This page takes an admin key. ", h("span", { class: "quiet" }, why)),
       h("form", { class: "key", on: { submit: use } }, field, h("button", { type: "submit" }, "Use this key")),
     );
     field.focus();
   }
-
-  #say(...words: Child[]): void {
-    this.#held.hidden = true;
-    this.#parts.replaceChildren(h("p", { role: "alert" }, ...words));
-  }
 }
 
-function count(number: number, word: string): HTMLElement {
-  return h("li", {}, h("strong", {}, String(number)), ` ${word}`);
-}
-
-function part(title: string, children: Child[], none: string): HTMLElement {
-  return h("section", {}, h("h2", {}, title), ...(children.length ? children : [h("p", { class: "quiet" }, none)]));
+function count(number: number, one: string, many = one): HTMLElement {
+  return h("li", {}, h("strong", {}, String(number)), ` ${number === 1 ? one : many}`);
 }
 
 function table(heads: string[], body: HTMLElement): HTMLElement {
@@ -184,7 +200,7 @@ function ingest(one: Ingest): HTMLElement {
   return h("div", { class: `ingest ${one.state}` }, h("p", {}, h("strong", {}, one.state), ` ${said} `, h("span", { class: "quiet" }, when(one.startedAt))), bar, errors);
 }
 
-function gaps(rows: Schemas["Gap"][]): Child[] {
+function missed(rows: Schemas["Gap"][]): Child[] {
   if (!rows.length) return [];
   const body = h("tbody", {}, ...rows.map((one) => h("tr", {}, h("td", { dir: "auto" }, one.question), h("td", {}, String(one.times)), h("td", {}, when(one.lastAskedAt)))));
   return [table(["Question", "Times", "Last asked"], body)];
@@ -217,4 +233,4 @@ function when(moment: string): string {
 dress(document, style);
 const library = new Library();
 document.body.append(library.element);
-void library.start();
+void library.watch();

@@ -22,10 +22,6 @@ export class Panel {
     const close = h("button", { type: "button", class: "plain", "aria-label": say("close"), on: { click: () => this.close() } }, icon(CLOSE));
     this.element = h("dialog", { class: "panel", "aria-label": say("source", { n: "" }).trim() },
       h("header", {}, this.#title, close), this.#facts, this.#body);
-    this.element.addEventListener("close", () => {
-      this.#cover();
-      this.#from?.focus();
-    });
     this.#sized = new ResizeObserver(() => this.#cover());
   }
 
@@ -33,8 +29,12 @@ export class Panel {
     return this.element.open;
   }
 
+  /** At once, and not with the event that says so: by then the reader may be typing. */
   close(): void {
-    if (this.element.open) this.element.close();
+    if (!this.element.open) return;
+    this.element.close();
+    this.#cover();
+    this.#from?.focus();
   }
 
   async show(source: Source, time: number, from: HTMLElement): Promise<void> {
