@@ -157,7 +157,7 @@ function exchange(entry: Entry, id: string): Told[] {
   const selected = sources.find(isSelection);
   const selection = selected ? { text: selected.snippet } : undefined;
   const question: Told = { id: `${id}-q`, role: "user", content: entry.query, timestamp: at, ...(selection && { selection }) };
-  const answer: Told = { id, role: "assistant", timestamp: at, question: entry.query, ...outcome, vote: entry.feedback ?? null };
+  const answer: Told = { id, role: "assistant", timestamp: at, question: entry.query, ...outcome, vote: entry.feedback ?? null, ...(selection && { selection }) };
   return [question, answer];
 }
 
