@@ -13,8 +13,9 @@ export default {
     [
       "classic",
       {
-        docs: { path: "../robotics-book", routeBasePath: "/", remarkPlugins: [remarkMath], rehypePlugins: [rehypeKatex] },
+        docs: { path: "../robotics-book", routeBasePath: "/", remarkPlugins: [remarkMath], rehypePlugins: [[rehypeKatex, { output: "mathml" }]] },
         blog: false,
+        theme: { customCss: "./src/css/widget.css" },
       },
     ],
   ],

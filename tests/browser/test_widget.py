@@ -168,6 +168,10 @@ def test_selected_text_is_asked_about_alone(page: Page) -> None:
     expect(answer).to_have_attribute("data-standing", "answered")
     expect(answer).to_contain_text("rate of turn")
     expect(page.locator(".message.user .scope")).to_contain_text(SENTENCE)
+    expect(answer).not_to_contain_text("[1]")
+    page.reload()
+    expect(answer).to_contain_text("rate of turn")
+    expect(answer).not_to_contain_text("[1]")
 
 
 def test_what_the_selection_does_not_say_the_whole_book_may(page: Page) -> None:

@@ -96,6 +96,7 @@ function outcome(message: Told, asks: Asks): Child[] {
 /** The marks in an answer; while it grows, its sources are not known yet. */
 function citing(message: Told, asks: Asks): (number: number, time: number) => Node | null {
   return (number, time) => {
+    if (message.selection) return document.createTextNode(""); // the reader has it before them
     if (message.isStreaming || !message.citations) return h("sup", { class: "mark" }, String(number));
     const source = message.citations[number - 1];
     if (source) return mark(source, number, time, asks);
@@ -209,7 +210,8 @@ export function asMarkdown(answer: Told): string {
     const place = [source.chapterTitle, source.section].filter(Boolean).join(" › ");
     return `[${index + 1}] ${place} (${source.url ?? source.sourceFile})`;
   });
-  return [answer.content, ...(rows.length ? ["", ...rows] : [])].join("\n");
+  const content = answer.selection ? answer.content.replace(/\s*\[\d+\]/g, "") : answer.content;
+  return [content, ...(rows.length ? ["", ...rows] : [])].join("\n");
 }
 
 export function scopeChip(text: string, say: Words, remove: () => void): HTMLElement {
