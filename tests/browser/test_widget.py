@@ -241,6 +241,27 @@ def test_scripts_of_the_page_open_ask_and_close(page: Page) -> None:
     expect(page.locator(".message.assistant").nth(1)).to_contain_text("Bias wanders")
 
 
+def test_the_page_stays_alive_while_a_source_is_open_and_after(page: Page) -> None:
+    page.evaluate("document.querySelector('#text').onclick = () => { window.clicks = (window.clicks || 0) + 1; }")
+    _bubble(page).click()
+    ask(page, COVERED).locator("button.mark").first.click()
+    expect(page.locator("dialog.panel")).to_be_visible()
+    page.locator("#text").click(position={"x": 5, "y": 5})
+    page.wait_for_function("window.clicks > 0")
+    page.evaluate("Citewell.close(); window.clicks = 0")
+    page.locator("#text").click(position={"x": 5, "y": 5})
+    page.wait_for_function("window.clicks > 0")
+    page.evaluate("Citewell.open()")
+    expect(page.locator("dialog.panel")).to_be_hidden()
+    expect(_field(page)).to_be_focused()
+
+
+def test_a_script_that_asks_while_an_answer_comes_is_answered(page: Page) -> None:
+    page.evaluate("Citewell.ask('What is a gait?'); Citewell.ask('Why do gyroscopes drift?')")
+    expect(page.locator(".message.assistant").last).to_have_attribute("data-standing", "answered")
+    expect(page.locator(".message.user").last).to_contain_text("gyroscopes")
+
+
 def test_a_question_of_a_script_is_put_below_what_was_said_before(host: Host, page: Page) -> None:
     _bubble(page).click()
     ask(page, COVERED)

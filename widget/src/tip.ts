@@ -6,11 +6,13 @@ import { h } from "./safe";
 
 const GAP = 6;
 const LONGEST = 240;
+const JUST_NOW_MS = 200;
 
 export class Tip {
   readonly element = h("div", { class: "tip", role: "tooltip", id: "citewell-tip", popover: "manual" });
   #mark: HTMLElement | null = null;
   #leaving = 0;
+  #hidden = -Infinity;
 
   constructor() {
     this.element.addEventListener("pointerenter", () => clearTimeout(this.#leaving));
@@ -21,14 +23,21 @@ export class Tip {
   at(mark: HTMLElement, source: Source, quote: string | null): void {
     mark.setAttribute("aria-describedby", this.element.id);
     const show = (): void => this.#show(mark, source, quote);
-    mark.addEventListener("pointerenter", (event) => event.pointerType !== "touch" && show());
+    // A pointer that lay there while a source was open above has not come to look.
+    const comes = (event: PointerEvent): boolean => event.pointerType !== "touch" && performance.now() - this.#hidden > JUST_NOW_MS;
+    mark.addEventListener("pointerenter", (event) => comes(event) && show());
     mark.addEventListener("focus", () => mark.matches(":focus-visible") && show());
     mark.addEventListener("pointerleave", () => this.#leave());
-    mark.addEventListener("blur", () => this.hide());
+    mark.addEventListener("blur", () => this.#close());
   }
 
-  /** Whether there was anything to hide. */
+  /** Put it away; whether there was anything to put away. */
   hide(): boolean {
+    this.#hidden = performance.now();
+    return this.#close();
+  }
+
+  #close(): boolean {
     clearTimeout(this.#leaving);
     const shown = this.#mark !== null;
     this.#mark = null;
@@ -38,7 +47,7 @@ export class Tip {
 
   #leave(): void {
     clearTimeout(this.#leaving);
-    this.#leaving = window.setTimeout(() => this.hide(), 150);
+    this.#leaving = window.setTimeout(() => this.#close(), 150);
   }
 
   #show(mark: HTMLElement, source: Source, quote: string | null): void {
