@@ -6,6 +6,7 @@ payload would have made of it, too: an element or an attribute that nobody of ou
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +182,11 @@ def test_a_library_of_payloads_runs_nothing(site: Live, trapped: Callable[[str],
     page = trap.page
     page.route("**/api/v1/projects*/**", lambda route: route.fulfill(json=_library(route.request.url)))
     page.route("**/api/v1/projects", lambda route: route.fulfill(json=_library(route.request.url)))
+    page.route("**/api/v1/documents/**", lambda route: route.fulfill(json=_document()))
     page.goto(f"{site.address}/library")
     expect(page.locator("tbody tr").first).to_be_visible()
+    page.locator("td button").first.click()
+    expect(page.locator(".chunks details")).to_have_count(len(PAYLOADS))
     assert page.locator("main").inner_text().count("pwned()") > len(PAYLOADS)
     trap.check()
 
@@ -294,6 +298,26 @@ def _told(path: str, payload: str) -> dict[str, Any]:
         }  # fmt: skip
     projects = [{"id": f"{_ID[:-2]}{number:02x}", "name": one} for number, one in enumerate(PAYLOADS)]
     return {"project": projects[0], "projects": projects, "documents": 1, "questions": list(PAYLOADS)}
+
+
+def _document() -> dict[str, Any]:
+    """A document whose chunks are payloads."""
+    text = "".join(PAYLOADS)
+    ends = list(accumulate(map(len, PAYLOADS)))
+    chunks = [
+        {
+            "id": _HASH,
+            "chunkIndex": number,
+            "section": one,
+            "start": end - len(one),
+            "end": end,
+            "line": 1,
+            "lastLine": 2,
+            "page": None,
+        }
+        for number, (one, end) in enumerate(zip(PAYLOADS, ends, strict=True))
+    ]
+    return {"text": text, "chunks": chunks}
 
 
 def _library(url: str) -> dict[str, Any]:

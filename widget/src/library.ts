@@ -3,6 +3,7 @@
 import type { components } from "./api";
 import { Client, Problem } from "./client";
 import style from "./library.css?inline";
+import { render } from "./markdown";
 import { tab } from "./memory";
 import { add, type Child, h } from "./safe";
 import { dress } from "./style";
@@ -141,8 +142,17 @@ class Library {
       if (!this.#held.length) return [];
       if (!found.length) return [h("p", { class: "quiet" }, "No document is called so.")];
       const more = found.length > AT_ONCE && h("p", { class: "quiet" }, `The first ${AT_ONCE} of ${found.length}; narrow them down above.`);
-      return [table(["Document", "File", "Chunks", "Status", "Updated"], h("tbody", {}, ...found.slice(0, AT_ONCE).map(row))), more];
+      return [table(["Document", "File", "Chunks", "Status", "Updated"], h("tbody", {}, ...found.slice(0, AT_ONCE).map((one) => row(one, () => this.#chunks(one))))), more];
     });
+  }
+
+  /** What the index has of a document, piece by piece. */
+  async #chunks(one: Document_): Promise<Child[]> {
+    const held = (await this.#client.get(`/api/v1/documents/${one.documentId}?text=true`)) as Schemas["DocumentDetail"];
+    const letters = Array.from(held.text ?? ""); // places are counted in characters, not in halves of them
+    return held.chunks.map((chunk) =>
+      h("details", {}, h("summary", { dir: "auto" }, `${chunk.chunkIndex + 1}. ${chunk.section || title(one)} `, h("span", { class: "quiet" }, chunk.page ? `page ${chunk.page}` : `lines ${chunk.line}–${chunk.lastLine}`)),
+        render(letters.slice(chunk.start, chunk.end).join(""))));
   }
 
   /** Say what is wrong; whether it is worth looking again. What was seen before stays, but for who may not see it. */
@@ -184,12 +194,28 @@ function table(heads: string[], body: HTMLElement): HTMLElement {
     h("table", {}, h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))), body));
 }
 
-function row(one: Document_): HTMLElement {
-  const title = one.title || one.filename;
-  return h("tr", {},
-    h("td", {}, one.url ? h("a", { href: one.url, dir: "auto" }, title) : h("bdi", {}, title), one.error && h("p", { class: "bad", dir: "auto" }, one.error)),
-    h("td", {}, h("bdi", { class: "file" }, one.filename)), h("td", {}, String(one.chunkCount)),
+function title(one: Document_): string {
+  return one.title || one.filename;
+}
+
+function row(one: Document_, chunks: () => Promise<Child[]>): HTMLElement {
+  const inside = h("td", { colspan: "5" });
+  const below = h("tr", { class: "chunks" }, inside);
+  const opener = h("button", { type: "button", "aria-expanded": "false", title: "Show the chunks", on: { click: () => void toggle() } }, String(one.chunkCount));
+  const toggle = async (): Promise<void> => {
+    const open = !below.isConnected;
+    opener.setAttribute("aria-expanded", String(open));
+    if (!open) return below.remove();
+    made.after(below);
+    const found = await chunks().catch((error: unknown) => [h("p", { class: "bad" }, error instanceof Problem && error.failure.message ? error.failure.message : "The server cannot be reached.")]);
+    inside.replaceChildren();
+    add(inside, ...found);
+  };
+  const made = h("tr", {},
+    h("td", {}, one.url ? h("a", { href: one.url, dir: "auto" }, title(one)) : h("bdi", {}, title(one)), one.error && h("p", { class: "bad", dir: "auto" }, one.error)),
+    h("td", {}, h("bdi", { class: "file" }, one.filename)), h("td", {}, one.chunkCount ? opener : "0"),
     h("td", { class: `status ${one.status.toLowerCase()}` }, one.status.toLowerCase()), h("td", {}, when(one.updatedAt)));
+  return made;
 }
 
 function ingest(one: Ingest): HTMLElement {
