@@ -195,6 +195,10 @@ def test_a_selection_that_is_no_reading_gets_no_button(host: Host, page: Page) -
     expect(about).to_be_visible()
     page.evaluate("getSelection().removeAllRanges()")
     expect(about).to_be_hidden()
+    _bubble(page).click()
+    _drag_over(page, ask(page, COVERED).locator(".words"))
+    assert page.evaluate("getSelection().toString()")
+    expect(about).to_be_hidden()
     host.attributes = 'data-selection="off"'
     page.reload()
     expect(_bubble(page)).to_be_visible()

@@ -233,9 +233,10 @@ def test_a_model_that_writes_payloads_runs_nothing(linked_home: Path, trapped: C
             ask(trap.page, "What is a capture point?")
             trap.check(payload)
             trap.page.get_by_role("button", name="New conversation").click()
-        ask(trap.page, "What is a capture point?")
+            expect(trap.page.locator(".message")).to_have_count(0)
+        before = ask(trap.page, "What is a capture point?").inner_text()
         trap.page.reload()
-        expect(trap.page.locator(".message.assistant")).to_have_attribute("data-standing", "answered")
+        expect(trap.page.locator(".message.assistant")).to_have_text(before, use_inner_text=True)
         trap.check("restored")
 
 

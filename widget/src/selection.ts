@@ -38,7 +38,8 @@ export class SelectionButton {
     const range = selection?.rangeCount ? selection.getRangeAt(0) : null;
     const text = selection?.toString().trim() ?? "";
     const inside = range && this.within.contains(range.commonAncestorContainer) && !isField(document.activeElement);
-    if (!range || !inside || text.length < LEAST || text.length > LONGEST) return this.#hide();
+    // What is selected in a shadow tree, as in the widget itself, has no place that the page may know.
+    if (!range || range.collapsed || !inside || text.length < LEAST || text.length > LONGEST) return this.#hide();
     this.#text = text;
     this.element.hidden = false;
     const at = range.getBoundingClientRect();
