@@ -166,7 +166,7 @@ time.sleep(60)
 
 
 def test_an_interrupted_ingest_publishes_nothing_and_says_so(home: Path, tmp_path: Path) -> None:
-    many = _many_pages(tmp_path / "many", 60)
+    many = _many_pages(tmp_path / "many", 200)
     process = _citewell(home, "ingest", str(many))
     assert process.stderr is not None
     process.stderr.readline()  # it has begun

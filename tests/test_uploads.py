@@ -342,7 +342,7 @@ def test_killed_in_the_middle_a_second_run_ends_as_if_undisturbed(home: Path, tm
 
 
 def test_a_worker_that_is_asked_to_go_puts_its_upload_back(home: Path) -> None:
-    upload = send(home, "long.md", _long_page(0))
+    upload = send(home, "long.md", _long_page(0, parts=1000))
     process = _worker(home)
     _until_it_reads("long.md", home)
     process.send_signal(signal.SIGTERM)
@@ -360,9 +360,9 @@ def test_a_worker_says_what_it_did(home: Path) -> None:
     assert citewell(home, "worker").stdout == "Nothing waits.\n"
 
 
-def _long_page(number: int) -> bytes:
-    parts = (f"## Part {part}\n\n" + f"Pump {number} moves water to tank {part}. " * 80 for part in range(300))
-    return "\n\n".join((f"# Page {number}", *parts)).encode()
+def _long_page(number: int, *, parts: int = 300) -> bytes:
+    told = (f"## Part {part}\n\n" + f"Pump {number} moves water to tank {part}. " * 80 for part in range(parts))
+    return "\n\n".join((f"# Page {number}", *told)).encode()
 
 
 def _worker(home: Path) -> Command:

@@ -269,7 +269,8 @@ def widget_selection(stage: Stage) -> Iterator[Page]:
 def library(stage: Stage) -> Iterator[Page]:
     page = stage.opened(f"{stage.site.address}/chat")
     answer = ask(page, UNCOVERED)
-    answer.get_by_role("button", name="This did not help").click()
+    with page.expect_response("**/api/v1/feedback"):
+        answer.get_by_role("button", name="This did not help").click()
     page.goto(f"{stage.site.address}/library")
     expect(page.get_by_role("cell", name=UNCOVERED).first).to_be_visible()
     yield page

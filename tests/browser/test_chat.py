@@ -189,9 +189,9 @@ def test_a_screen_reader_hears_the_answer_once_and_whole(chat: Page) -> None:
 
 def test_a_vote_is_kept(chat: Page) -> None:
     answer = ask(chat, COVERED)
-    answer.get_by_role("button", name="This did not help").click()
+    with chat.expect_response("**/api/v1/feedback"):
+        answer.get_by_role("button", name="This did not help").click()
     expect(answer.get_by_role("button", name="This did not help")).to_have_attribute("aria-pressed", "true")
-    chat.wait_for_load_state("networkidle")
     chat.reload()
     down = chat.locator(".message.assistant").get_by_role("button", name="This did not help")
     expect(down).to_have_attribute("aria-pressed", "true")
@@ -287,8 +287,8 @@ def test_a_key_for_one_project_asks_there(tmp_path: Path, docs: Path, opened: Op
         answer.locator("button.mark").first.click()
         expect(page.locator("dialog.panel mark.cited")).to_contain_text("A pump moves water uphill")
         page.keyboard.press("Escape")
-        answer.get_by_role("button", name="This helped").click()
-        page.wait_for_load_state("networkidle")
+        with page.expect_response("**/api/v1/feedback"):
+            answer.get_by_role("button", name="This helped").click()
         page.reload()
         expect(page.get_by_role("button", name="This helped")).to_have_attribute("aria-pressed", "true")
 

@@ -20,7 +20,14 @@ pytestmark = pytest.mark.anyio
 
 STRANGER = "https://evil.example"
 NOBODY = str(uuid4())
-IDS = {"session_id": NOBODY, "project_id": NOBODY, "document_id": NOBODY, "index": "0", "chunk_id": "0" * 64}
+IDS = {
+    "session_id": NOBODY,
+    "project_id": NOBODY,
+    "document_id": NOBODY,
+    "index": "0",
+    "chunk_id": "0" * 64,
+    "language": "de",
+}
 UNREAD = {"content-length": "2000001", "content-type": "application/json"}
 
 

@@ -198,6 +198,7 @@ async def opened(settings: Settings) -> AsyncIterator[House]:
         (document,) = (await http.get(f"/api/v1/projects/{OURS.id}/documents", headers=root)).json()["documents"]
         chunk = (await http.get(f"/api/v1/documents/{document['documentId']}/chunks/0", headers=root)).json()
         house.ids = {
+            "language": "de",
             "session": said["session_id"],
             "session_id": said["session_id"],
             "said": said["metadata"]["request_id"],
