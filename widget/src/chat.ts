@@ -260,7 +260,9 @@ export class Chat {
   #render(state: Conversation): void {
     const { say } = this.#setting;
     const streaming = state.streamingMessageId !== null;
-    const anchor = this.#list.firstElementChild;
+    // Where the browser itself stays with what is being read, measuring would only cost a layout.
+    const stays = CSS.supports("overflow-anchor", "auto") && this.#scroller.scrollTop > 0;
+    const anchor = this.#atEnd || stays ? null : this.#list.firstElementChild;
     const top = anchor?.getBoundingClientRect().top;
     const [first] = this.#shown.keys();
     this.#messages(state.messages);
