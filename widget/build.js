@@ -51,7 +51,8 @@ try {
   if (process.argv.includes("--check")) {
     const there = await contents(served);
     for (const name of new Set([...made.keys(), ...there.keys()])) {
-      if (!made.get(name)?.equals(there.get(name) ?? Buffer.of())) faults.push(`src/citewell/web/${name} is not what widget/ gives; run \`make web\``);
+      if (!made.get(name)?.equals(there.get(name) ?? Buffer.of()))
+        faults.push(`src/citewell/web/${name} is not what widget/ gives; run \`make web\``);
     }
   } else {
     await rm(served, { recursive: true, force: true });

@@ -21,7 +21,10 @@ export interface Asks {
 }
 
 const HEADLINES: Partial<Record<Standing, Word>> = {
-  unsure: "unsure", uncovered: "uncovered", "outside-selection": "outside", silent: "silent",
+  unsure: "unsure",
+  uncovered: "uncovered",
+  "outside-selection": "outside",
+  silent: "silent",
 };
 
 export function headlineOf({ standing }: Told): Word | undefined {
@@ -40,7 +43,10 @@ export function draw(item: HTMLElement, message: Told, asks: Asks): void {
   const focused = (item.getRootNode() as Document).activeElement;
   const place = focused ? reachable().indexOf(focused as HTMLElement) : -1;
   fill(item, message, asks);
-  if (place >= 0) reachable().at(Math.min(place, reachable().length - 1))?.focus();
+  if (place >= 0)
+    reachable()
+      .at(Math.min(place, reachable().length - 1))
+      ?.focus();
 }
 
 function fill(item: HTMLElement, message: Told, asks: Asks): void {
@@ -60,13 +66,26 @@ function fill(item: HTMLElement, message: Told, asks: Asks): void {
   // What the headline and the list of topics say need not be said a third time.
   const told = message.standing === "silent" || (message.standing === "uncovered" && message.nearest?.length);
   if (message.content && !told) {
-    add(bubble, h("div", { class: "words", dir: "auto" }, render(message.content, {
-      cite: citing(message, asks), ...doubted(message.content, message.doubts ?? [], asks),
-    })));
+    add(
+      bubble,
+      h(
+        "div",
+        { class: "words", dir: "auto" },
+        render(message.content, {
+          cite: citing(message, asks),
+          ...doubted(message.content, message.doubts ?? [], asks),
+        }),
+      ),
+    );
   }
   if (message.isStreaming) {
     const stage = message.stage ?? "retrieving";
-    add(bubble, message.content ? null : h("p", { class: "typing" }, h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i")), say(stage)));
+    add(
+      bubble,
+      message.content
+        ? null
+        : h("p", { class: "typing" }, h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i")), say(stage)),
+    );
     item.replaceChildren(bubble);
     return;
   }
@@ -81,8 +100,16 @@ function outcome(message: Told, asks: Asks): Child[] {
   if (message.failure) parts.push(failed(message, asks));
   if (message.notice) parts.push(h("p", { class: "quiet", dir: "auto" }, message.notice));
   if (message.nearest?.length) {
-    parts.push(h("p", { class: "quiet" }, say("nearest")), h("ul", { class: "topics" }, ...message.nearest.map((topic) =>
-      h("li", {}, topic.url ? h("a", { href: topic.url, dir: "auto" }, path(topic.title)) : h("bdi", {}, path(topic.title))))));
+    parts.push(
+      h("p", { class: "quiet" }, say("nearest")),
+      h(
+        "ul",
+        { class: "topics" },
+        ...message.nearest.map((topic) =>
+          h("li", {}, topic.url ? h("a", { href: topic.url, dir: "auto" }, path(topic.title)) : h("bdi", {}, path(topic.title))),
+        ),
+      ),
+    );
   }
   if (message.citations?.length) parts.push(sources(message.citations, asks));
   if (message.standing === "outside-selection" && message.question) {
@@ -186,9 +213,24 @@ function actions(message: Told, asks: Asks): HTMLElement {
   const { say } = asks;
   const bar = h("div", { class: "actions" });
   const act = (word: Word, drawing: string, does: () => void, pressed?: boolean): void =>
-    add(bar, h("button", { type: "button", class: "plain", "aria-label": say(word), title: say(word), "aria-pressed": pressed === undefined ? null : String(pressed), on: { click: does } }, icon(drawing)));
+    add(
+      bar,
+      h(
+        "button",
+        {
+          type: "button",
+          class: "plain",
+          "aria-label": say(word),
+          title: say(word),
+          "aria-pressed": pressed === undefined ? null : String(pressed),
+          on: { click: does },
+        },
+        icon(drawing),
+      ),
+    );
   if (message.content && message.standing !== "silent") act("copy", COPY, () => asks.copy(message));
-  if (message.standing === "stopped" && message.question && (message.once || !message.selection)) act("retry", AGAIN, () => asks.retry(message));
+  if (message.standing === "stopped" && message.question && (message.once || !message.selection))
+    act("retry", AGAIN, () => asks.retry(message));
   if (message.requestId && message.standing !== "stopped") {
     const { vote = null } = message;
     act("up", UP, () => asks.vote(message, vote === "up" ? null : "up"), vote === "up");
@@ -215,9 +257,13 @@ export function asMarkdown(answer: Told): string {
 }
 
 export function scopeChip(text: string, say: Words, remove: () => void): HTMLElement {
-  return h("div", { class: "chip" }, icon(QUOTE),
+  return h(
+    "div",
+    { class: "chip" },
+    icon(QUOTE),
     h("div", {}, h("span", { class: "quiet" }, say("scope")), h("q", { dir: "auto" }, shortened(text, 120))),
-    h("button", { type: "button", class: "plain", "aria-label": say("unscope"), title: say("unscope"), on: { click: remove } }, "×"));
+    h("button", { type: "button", class: "plain", "aria-label": say("unscope"), title: say("unscope"), on: { click: remove } }, "×"),
+  );
 }
 
 function shortened(text: string, most: number): string {

@@ -2,6 +2,7 @@
 
 import { asMarkdown, type Asks, draw, headlineOf, scopeChip, show } from "./answer";
 import type { Client, Welcome } from "./client";
+import { copied } from "./clipboard";
 import { CLOSE, FRESH, LATEST, SEND, STOP } from "./icons";
 import { render } from "./markdown";
 import type { Conversation, Selection, Told } from "./model";
@@ -27,22 +28,6 @@ export interface Setting {
   /** Told which project is asked. */
   welcomed?: (id: string) => void;
   pickProject?: (id: string) => void;
-}
-
-/** Put text on the clipboard; also on pages that came over plain http, where browsers offer the old way alone. */
-async function copied(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    const field = h("textarea", { class: "unseen", readonly: true });
-    field.value = text;
-    document.body.append(field);
-    field.select();
-    const done = document.execCommand("copy");
-    field.remove();
-    return done;
-  }
 }
 
 export class Chat {
@@ -93,18 +78,49 @@ export class Chat {
       keyForm: () => this.#keyForm(),
     };
     this.#list = h("ol", { class: "messages", "aria-label": say("conversation") });
-    this.#latest = h("button", { type: "button", class: "latest", hidden: true, "aria-label": say("latest"), title: say("latest"), on: { click: () => this.#toEnd(true) } }, icon(LATEST));
+    this.#latest = h(
+      "button",
+      {
+        type: "button",
+        class: "latest",
+        hidden: true,
+        "aria-label": say("latest"),
+        title: say("latest"),
+        on: { click: () => this.#toEnd(true) },
+      },
+      icon(LATEST),
+    );
     this.#earlier = h("button", { type: "button", class: "earlier", hidden: true, on: { click: () => this.#recall() } }, say("earlier"));
-    this.#scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": say("conversation"), on: { scroll: () => this.#scrolled() } }, this.#welcome, this.#earlier, this.#list);
+    this.#scroller = h(
+      "div",
+      { class: "scroller", tabindex: "0", role: "region", "aria-label": say("conversation"), on: { scroll: () => this.#scrolled() } },
+      this.#welcome,
+      this.#earlier,
+      this.#list,
+    );
     this.#field = h("textarea", {
-      rows: "1", maxlength: String(LONGEST_QUESTION), placeholder: say("placeholder"), "aria-label": say("field"), dir: "auto",
-      enterkeyhint: "send", on: { keydown: (event) => this.#typed(event) },
+      rows: "1",
+      maxlength: String(LONGEST_QUESTION),
+      placeholder: say("placeholder"),
+      "aria-label": say("field"),
+      dir: "auto",
+      enterkeyhint: "send",
+      on: { keydown: (event) => this.#typed(event) },
     });
     this.#button = h("button", { class: "send", type: "submit", "aria-label": say("send"), title: say("send") }, icon(SEND));
-    const form = h("form", { class: "composer", on: { submit: (event) => this.#submitted(event) } },
-      this.#scope, h("div", { class: "line" }, this.#field, this.#button));
-    this.element = h("div", { class: "chat", on: { keydown: (event) => this.#pressed(event) } },
-      h("div", { class: "main" }, this.#header(), this.#scroller, this.#latest, form, this.#status), this.#panel.element, this.#tip.element);
+    const form = h(
+      "form",
+      { class: "composer", on: { submit: (event) => this.#submitted(event) } },
+      this.#scope,
+      h("div", { class: "line" }, this.#field, this.#button),
+    );
+    this.element = h(
+      "div",
+      { class: "chat", on: { keydown: (event) => this.#pressed(event) } },
+      h("div", { class: "main" }, this.#header(), this.#scroller, this.#latest, form, this.#status),
+      this.#panel.element,
+      this.#tip.element,
+    );
     this.#grows.observe(this.#list);
     this.talk.hear(() => this.#schedule());
     window.addEventListener("online", this.#online);
@@ -117,9 +133,12 @@ export class Chat {
     // A key may be for one project, which the server names; till then it is not known where to ask.
     const { key, project } = this.#setting.client.where;
     this.#ready = key && !project ? welcome : Promise.resolve();
-    const restored = this.#ready.then(() => this.talk.restore()).then(() => this.#toEnd(false)).catch((error: unknown) => {
-      if (asFailure(error).kind !== "key") this.#note(this.#setting.say("unkept"));
-    });
+    const restored = this.#ready
+      .then(() => this.talk.restore())
+      .then(() => this.#toEnd(false))
+      .catch((error: unknown) => {
+        if (asFailure(error).kind !== "key") this.#note(this.#setting.say("unkept"));
+      });
     await Promise.all([welcome, restored]);
   }
 
@@ -162,9 +181,20 @@ export class Chat {
 
   #header(): HTMLElement {
     const { say, title, close } = this.#setting;
-    const fresh = h("button", { type: "button", class: "plain", "aria-label": say("fresh"), title: say("fresh"), on: { click: () => this.#fresh() } }, icon(FRESH));
-    return h("header", { class: "top" }, h("h1", { dir: "auto" }, title), this.#picker, fresh,
-      close && h("button", { type: "button", class: "plain", "aria-label": say("close"), title: say("close"), on: { click: close } }, icon(CLOSE)));
+    const fresh = h(
+      "button",
+      { type: "button", class: "plain", "aria-label": say("fresh"), title: say("fresh"), on: { click: () => this.#fresh() } },
+      icon(FRESH),
+    );
+    return h(
+      "header",
+      { class: "top" },
+      h("h1", { dir: "auto" }, title),
+      this.#picker,
+      fresh,
+      close &&
+        h("button", { type: "button", class: "plain", "aria-label": say("close"), title: say("close"), on: { click: close } }, icon(CLOSE)),
+    );
   }
 
   #fresh(): void {
@@ -182,13 +212,19 @@ export class Chat {
     if (failure?.kind === "refused" && where.project && pickProject) return pickProject(""); // it is gone
     const parts: Node[] = [h("p", {}, say("intro"))];
     if (told?.documents === 0) parts.push(h("div", { class: "warn" }, render(say("empty"))));
-    if (failure) parts.push(h("p", { class: "warn", role: "alert" }, failure.kind === "refused" ? failure.message : say(failure.kind, { o: location.origin })));
+    if (failure)
+      parts.push(
+        h("p", { class: "warn", role: "alert" }, failure.kind === "refused" ? failure.message : say(failure.kind, { o: location.origin })),
+      );
     const form = failure?.kind === "key" ? this.#keyForm() : null;
     if (form) parts.push(form);
     if (told?.questions.length) {
       const ask = (question: string): HTMLElement =>
         h("li", {}, h("button", { type: "button", dir: "auto", on: { click: () => void this.ask(question) } }, question));
-      parts.push(h("p", { class: "quiet", id: "citewell-try" }, say("try")), h("ul", { class: "questions", "aria-labelledby": "citewell-try" }, ...told.questions.map(ask)));
+      parts.push(
+        h("p", { class: "quiet", id: "citewell-try" }, say("try")),
+        h("ul", { class: "questions", "aria-labelledby": "citewell-try" }, ...told.questions.map(ask)),
+      );
     }
     this.#welcome.replaceChildren(...parts);
     if (told && told.projects.length > 1 && pickProject) {
@@ -227,7 +263,8 @@ export class Chat {
   #pressed(event: KeyboardEvent): void {
     if (event.key !== "Escape" || event.isComposing) return;
     const streaming = this.talk.state.streamingMessageId;
-    const undone = this.#tip.hide() || (streaming ? (this.talk.stop(), true) : false) || (this.#panel.isOpen ? (this.closeSource(), true) : false);
+    const undone =
+      this.#tip.hide() || (streaming ? (this.talk.stop(), true) : false) || (this.#panel.isOpen ? (this.closeSource(), true) : false);
     if (undone) event.preventDefault();
     else this.#setting.close?.();
     event.stopPropagation();
@@ -353,4 +390,3 @@ export class Chat {
     if (last?.failure?.kind === "offline") void this.talk.retry(last);
   };
 }
-

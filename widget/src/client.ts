@@ -15,8 +15,7 @@ export type Welcome = Schemas["Welcome"];
 
 /** What reaches the page while an answer comes: the contract's events, and what they do not say. */
 export type Heard =
-  | { type: "reached"; stage: "retrieving" | "generating" }
-  | ({ type: "event" } & StreamEvent & { outcome?: Outcome; sessionId?: string });
+  { type: "reached"; stage: "retrieving" | "generating" } | ({ type: "event" } & StreamEvent & { outcome?: Outcome; sessionId?: string });
 
 export class Problem extends Error {
   constructor(readonly failure: Failure) {
@@ -85,7 +84,10 @@ export class Client {
     return (await this.#fetch(path)).json();
   }
 
-  async #fetch(path: string, { body, signal, headers }: { body?: unknown; signal?: AbortSignal; headers?: Record<string, string> } = {}): Promise<Response> {
+  async #fetch(
+    path: string,
+    { body, signal, headers }: { body?: unknown; signal?: AbortSignal; headers?: Record<string, string> } = {},
+  ): Promise<Response> {
     const { server, key, project } = this.where;
     const url = new URL(server + path, location.href);
     if (project && !path.startsWith("/api/v1/feedback") && !path.includes("/projects")) url.searchParams.set("project_id", project);
@@ -116,7 +118,10 @@ export class Client {
   /** Whether another origin answers at all: a browser does not say that it only keeps an answer from this site. */
   async #isThere(url: URL): Promise<boolean> {
     if (url.origin === location.origin) return false;
-    return fetch(new URL("/icon.svg", url), { mode: "no-cors", cache: "no-store", credentials: "omit" }).then(() => true, () => false);
+    return fetch(new URL("/icon.svg", url), { mode: "no-cors", cache: "no-store", credentials: "omit" }).then(
+      () => true,
+      () => false,
+    );
   }
 }
 
@@ -142,11 +147,7 @@ function failure(code: string, message: string, status = 0): Failure {
 /** The last event of an answer. */
 export function told(response: Answered): Outcome {
   const { answer, fallback_message, sources, metadata, confidence, nearest, support, notice } = response;
-  return settled(
-    { text: answer ?? fallback_message ?? "", sources, confidence, nearest, support, notice },
-    metadata,
-    true,
-  );
+  return settled({ text: answer ?? fallback_message ?? "", sources, confidence, nearest, support, notice }, metadata, true);
 }
 
 /** A kept exchange as the two messages that it was. */
@@ -157,7 +158,15 @@ function exchange(entry: Entry, id: string): Told[] {
   const selected = sources.find(isSelection);
   const selection = selected ? { text: selected.snippet } : undefined;
   const question: Told = { id: `${id}-q`, role: "user", content: entry.query, timestamp: at, ...(selection && { selection }) };
-  const answer: Told = { id, role: "assistant", timestamp: at, question: entry.query, ...outcome, vote: entry.feedback ?? null, ...(selection && { selection }) };
+  const answer: Told = {
+    id,
+    role: "assistant",
+    timestamp: at,
+    question: entry.query,
+    ...outcome,
+    vote: entry.feedback ?? null,
+    ...(selection && { selection }),
+  };
   return [question, answer];
 }
 

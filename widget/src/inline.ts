@@ -25,7 +25,21 @@ type Token =
   | { kind: "run"; mark: string; size: number; opens: boolean; closes: boolean };
 
 const ENTITIES: Record<string, string> = {
-  amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00A0", mdash: "—", ndash: "–", hellip: "…", rarr: "→", larr: "←", times: "×", deg: "°", middot: "·", copy: "©",
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: "\u00A0",
+  mdash: "—",
+  ndash: "–",
+  hellip: "…",
+  rarr: "→",
+  larr: "←",
+  times: "×",
+  deg: "°",
+  middot: "·",
+  copy: "©",
 };
 const ESCAPED = /\\([!-/:-@[-`{-~])/y;
 const ENTITY = /&(?:([a-z]{2,6})|#(\d{1,7})|#x([\da-f]{1,6}));/iy;
@@ -182,7 +196,13 @@ export function inline(rendering: Rendering): Inline {
         const opener = openers[back]!;
         openers.length = back;
         const size = left[opener]!;
-        for (const name of token.mark === "~" ? (["del"] as const) : size === 1 ? (["em"] as const) : size === 2 ? (["strong"] as const) : (["em", "strong"] as const)) {
+        for (const name of token.mark === "~"
+          ? (["del"] as const)
+          : size === 1
+            ? (["em"] as const)
+            : size === 2
+              ? (["strong"] as const)
+              : (["em", "strong"] as const)) {
           before[opener]!.push({ kind: "open", name });
           before[number]!.unshift({ kind: "close", name });
         }

@@ -32,7 +32,11 @@ class Part {
   readonly #body = h("div");
   #seen = "";
 
-  constructor(title: string, private readonly none: string, ...before: Child[]) {
+  constructor(
+    title: string,
+    private readonly none: string,
+    ...before: Child[]
+  ) {
     this.element = h("section", {}, h("h2", {}, title), ...before, this.#body);
   }
 
@@ -56,9 +60,19 @@ class Library {
   readonly #gaps = new Part("Not covered: what readers asked in vain", "No reader has asked in vain yet.");
   readonly #votes = new Part("Votes", "No reader has voted yet.");
   readonly #evaluation = new Part("Evaluation", "No evaluation yet: run `citewell eval questions.jsonl`.");
-  readonly #field = h("input", { type: "search", "aria-label": "Find a document", placeholder: "Find a document", on: { input: () => this.#list() } });
+  readonly #field = h("input", {
+    type: "search",
+    "aria-label": "Find a document",
+    placeholder: "Find a document",
+    on: { input: () => this.#list() },
+  });
   readonly #documents = new Part("Documents", "Nothing has been taken in yet: run `citewell ingest PATH`.", this.#field);
-  readonly #parts = h("div", { class: "parts", hidden: true }, this.#counts, ...[this.#ingests, this.#gaps, this.#votes, this.#evaluation, this.#documents].map((one) => one.element));
+  readonly #parts = h(
+    "div",
+    { class: "parts", hidden: true },
+    this.#counts,
+    ...[this.#ingests, this.#gaps, this.#votes, this.#evaluation, this.#documents].map((one) => one.element),
+  );
   #client = new Client({ server: "", key: tab.get(KEY), project: null });
   #chosen: string | null = null;
   #held: Document_[] = [];
@@ -122,8 +136,12 @@ class Library {
     this.#notice.replaceChildren();
     this.#parts.hidden = false;
     this.#counts.replaceChildren(
-      count(documents.length, "document", "documents"), count(chunks, "chunk", "chunks"), ...(failed ? [count(failed, "failed")] : []),
-      count(gaps.length, "gap", gaps.length === MOST_GAPS ? "gaps or more" : "gaps"), count(feedback.up, "helped"), count(feedback.down, "did not help"),
+      count(documents.length, "document", "documents"),
+      count(chunks, "chunk", "chunks"),
+      ...(failed ? [count(failed, "failed")] : []),
+      count(gaps.length, "gap", gaps.length === MOST_GAPS ? "gaps or more" : "gaps"),
+      count(feedback.up, "helped"),
+      count(feedback.down, "did not help"),
     );
     this.#ingests.show(ingests, () => ingests.slice(0, 5).map(ingest));
     this.#gaps.show(gaps, () => missed(gaps));
@@ -142,7 +160,13 @@ class Library {
       if (!this.#held.length) return [];
       if (!found.length) return [h("p", { class: "quiet" }, "No document is called so.")];
       const more = found.length > AT_ONCE && h("p", { class: "quiet" }, `The first ${AT_ONCE} of ${found.length}; narrow them down above.`);
-      return [table(["Document", "File", "Chunks", "Status", "Updated"], h("tbody", {}, ...found.slice(0, AT_ONCE).map((one) => row(one, () => this.#chunks(one))))), more];
+      return [
+        table(
+          ["Document", "File", "Chunks", "Status", "Updated"],
+          h("tbody", {}, ...found.slice(0, AT_ONCE).map((one) => row(one, () => this.#chunks(one)))),
+        ),
+        more,
+      ];
     });
   }
 
@@ -151,8 +175,18 @@ class Library {
     const held = (await this.#client.get(`/api/v1/documents/${one.documentId}?text=true`)) as Schemas["DocumentDetail"];
     const letters = Array.from(held.text ?? ""); // places are counted in characters, not in halves of them
     return held.chunks.map((chunk) =>
-      h("details", {}, h("summary", { dir: "auto" }, `${chunk.chunkIndex + 1}. ${chunk.section || title(one)} `, h("span", { class: "quiet" }, chunk.page ? `page ${chunk.page}` : `lines ${chunk.line}–${chunk.lastLine}`)),
-        render(letters.slice(chunk.start, chunk.end).join(""))));
+      h(
+        "details",
+        {},
+        h(
+          "summary",
+          { dir: "auto" },
+          `${chunk.chunkIndex + 1}. ${chunk.section || title(one)} `,
+          h("span", { class: "quiet" }, chunk.page ? `page ${chunk.page}` : `lines ${chunk.line}–${chunk.lastLine}`),
+        ),
+        render(letters.slice(chunk.start, chunk.end).join("")),
+      ),
+    );
   }
 
   /** Say what is wrong; whether it is worth looking again. What was seen before stays, but for who may not see it. */
@@ -190,8 +224,11 @@ function count(number: number, one: string, many = one): HTMLElement {
 }
 
 function table(heads: string[], body: HTMLElement): HTMLElement {
-  return h("div", { class: "table", tabindex: "0", role: "region", "aria-label": heads.join(", ") },
-    h("table", {}, h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))), body));
+  return h(
+    "div",
+    { class: "table", tabindex: "0", role: "region", "aria-label": heads.join(", ") },
+    h("table", {}, h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))), body),
+  );
 }
 
 function title(one: Document_): string {
@@ -201,40 +238,83 @@ function title(one: Document_): string {
 function row(one: Document_, chunks: () => Promise<Child[]>): HTMLElement {
   const inside = h("td", { colspan: "5" });
   const below = h("tr", { class: "chunks" }, inside);
-  const opener = h("button", { type: "button", "aria-expanded": "false", title: "Show the chunks", on: { click: () => void toggle() } }, String(one.chunkCount));
+  const opener = h(
+    "button",
+    { type: "button", "aria-expanded": "false", title: "Show the chunks", on: { click: () => void toggle() } },
+    String(one.chunkCount),
+  );
   const toggle = async (): Promise<void> => {
     const open = !below.isConnected;
     opener.setAttribute("aria-expanded", String(open));
     if (!open) return below.remove();
     made.after(below);
-    const found = await chunks().catch((error: unknown) => [h("p", { class: "bad" }, error instanceof Problem && error.failure.message ? error.failure.message : "The server cannot be reached.")]);
+    const found = await chunks().catch((error: unknown) => [
+      h("p", { class: "bad" }, error instanceof Problem && error.failure.message ? error.failure.message : "The server cannot be reached."),
+    ]);
     inside.replaceChildren();
     add(inside, ...found);
   };
-  const made = h("tr", {},
-    h("td", {}, one.url ? h("a", { href: one.url, dir: "auto" }, title(one)) : h("bdi", {}, title(one)), one.error && h("p", { class: "bad", dir: "auto" }, one.error)),
-    h("td", {}, h("bdi", { class: "file" }, one.filename)), h("td", {}, one.chunkCount ? opener : "0"),
-    h("td", { class: `status ${one.status.toLowerCase()}` }, one.status.toLowerCase()), h("td", {}, when(one.updatedAt)));
+  const made = h(
+    "tr",
+    {},
+    h(
+      "td",
+      {},
+      one.url ? h("a", { href: one.url, dir: "auto" }, title(one)) : h("bdi", {}, title(one)),
+      one.error && h("p", { class: "bad", dir: "auto" }, one.error),
+    ),
+    h("td", {}, h("bdi", { class: "file" }, one.filename)),
+    h("td", {}, one.chunkCount ? opener : "0"),
+    h("td", { class: `status ${one.status.toLowerCase()}` }, one.status.toLowerCase()),
+    h("td", {}, when(one.updatedAt)),
+  );
   return made;
 }
 
 function ingest(one: Ingest): HTMLElement {
   const running = one.state === "running";
-  const said = running ? `${one.stage || "running"}${one.total ? `, ${one.done} of ${one.total}` : ""}` : `${one.filesProcessed} files, ${one.chunksCreated} chunks`;
+  const said = running
+    ? `${one.stage || "running"}${one.total ? `, ${one.done} of ${one.total}` : ""}`
+    : `${one.filesProcessed} files, ${one.chunksCreated} chunks`;
   const bar = running && one.total ? h("progress", { max: one.total, value: one.done, "aria-label": "Progress of the ingest" }) : null;
   const errors = one.errors.length ? h("ul", { class: "bad" }, ...one.errors.map((error) => h("li", { dir: "auto" }, error))) : null;
-  return h("div", { class: `ingest ${one.state}` }, h("p", {}, h("strong", {}, one.state), ` ${said} `, h("span", { class: "quiet" }, when(one.startedAt))), bar, errors);
+  return h(
+    "div",
+    { class: `ingest ${one.state}` },
+    h("p", {}, h("strong", {}, one.state), ` ${said} `, h("span", { class: "quiet" }, when(one.startedAt))),
+    bar,
+    errors,
+  );
 }
 
 function missed(rows: Schemas["Gap"][]): Child[] {
   if (!rows.length) return [];
-  const body = h("tbody", {}, ...rows.map((one) => h("tr", {}, h("td", { dir: "auto" }, one.question), h("td", {}, String(one.times)), h("td", {}, when(one.lastAskedAt)))));
+  const body = h(
+    "tbody",
+    {},
+    ...rows.map((one) =>
+      h("tr", {}, h("td", { dir: "auto" }, one.question), h("td", {}, String(one.times)), h("td", {}, when(one.lastAskedAt))),
+    ),
+  );
   return [table(["Question", "Times", "Last asked"], body)];
 }
 
 function votes(last: Schemas["FeedbackReport"]["last"]): Child[] {
   if (!last.length) return [];
-  const body = h("tbody", {}, ...last.map((one) => h("tr", {}, h("td", {}, one.vote === "up" ? "helped" : "did not help"), h("td", { dir: "auto" }, one.question), h("td", { dir: "auto" }, one.answer), h("td", {}, when(one.at)))));
+  const body = h(
+    "tbody",
+    {},
+    ...last.map((one) =>
+      h(
+        "tr",
+        {},
+        h("td", {}, one.vote === "up" ? "helped" : "did not help"),
+        h("td", { dir: "auto" }, one.question),
+        h("td", { dir: "auto" }, one.answer),
+        h("td", {}, when(one.at)),
+      ),
+    ),
+  );
   return [table(["Vote", "Question", "Answer", "When"], body)];
 }
 
@@ -245,7 +325,10 @@ function evaluated(one: Schemas["EvaluationReport"]): Child[] {
     const { value, low, high } = score;
     return h("tr", {}, h("td", {}, name), h("td", {}, number(value)), h("td", {}, value == null ? "" : `${number(low)} – ${number(high)}`));
   });
-  return [h("p", { class: "quiet" }, `${one.questions} questions, ${when(one.at)}`), table(["Score", "Value", "95 % interval"], h("tbody", {}, ...rows))];
+  return [
+    h("p", { class: "quiet" }, `${one.questions} questions, ${when(one.at)}`),
+    table(["Score", "Value", "95 % interval"], h("tbody", {}, ...rows)),
+  ];
 }
 
 function number(value: number | null): string {

@@ -36,10 +36,14 @@ export function render(text: string, rendering: Rendering = {}): DocumentFragmen
 
 /** The text with a private character where each range begins and ends. They travel through as text does. */
 function marked(text: string, ranges: Range[]): string {
-  const at = ranges.slice(0, MOST_RANGES).flatMap(({ start, end }, number) => end <= start ? [] : [
-    { place: start, mark: String.fromCharCode(OPEN + number), rank: 1 },
-    { place: end, mark: String.fromCharCode(CLOSE + number), rank: 0 },
-  ]);
+  const at = ranges.slice(0, MOST_RANGES).flatMap(({ start, end }, number) =>
+    end <= start
+      ? []
+      : [
+          { place: start, mark: String.fromCharCode(OPEN + number), rank: 1 },
+          { place: end, mark: String.fromCharCode(CLOSE + number), rank: 0 },
+        ],
+  );
   at.sort((a, b) => a.place - b.place || a.rank - b.rank);
   let done = 0;
   let whole = "";
@@ -56,7 +60,7 @@ function blocks(lines: string[], parent: Node, say: Inline, depth: number): void
     if (paragraph.length) say.into(parent.appendChild(h("p", { dir: "auto" })), paragraph.join("\n"));
     paragraph = [];
   };
-  for (let at = 0; at < lines.length; ) {
+  for (let at = 0; at < lines.length;) {
     const line = behindFront(lines[at]!);
     const plain = withoutMarks(line);
     if (!plain.trim()) {
@@ -186,7 +190,10 @@ function heading(lines: string[], at: number): Block {
   return {
     next: at + 1,
     show: (parent, say) => {
-      const line = behindFront(lines[at]!).trim().replace(/^#+\s+/, "").replace(/#+$/, (marks, place, all) => (/\s/.test(all[place - 1] ?? " ") ? "" : marks));
+      const line = behindFront(lines[at]!)
+        .trim()
+        .replace(/^#+\s+/, "")
+        .replace(/#+$/, (marks, place, all) => (/\s/.test(all[place - 1] ?? " ") ? "" : marks));
       const words = line.trim().replace(/\{#[\w-]+\}$/, ""); // an anchor, as many books write it
       say.into(parent.appendChild(h("p", { class: "title", dir: "auto" })), words);
     },
@@ -287,7 +294,10 @@ function table(lines: string[], at: number): Block {
 
 /** The cells of a row; marks behind the last bar belong to the last cell. */
 function cells(line: string): string[] {
-  const parts = line.trim().split(/(?<!\\)\|/, MOST_CELLS).map((cell) => cell.trim().replaceAll("\\|", "|"));
+  const parts = line
+    .trim()
+    .split(/(?<!\\)\|/, MOST_CELLS)
+    .map((cell) => cell.trim().replaceAll("\\|", "|"));
   if (!withoutMarks(parts[0]!)) parts.splice(0, 2, (parts[0] ?? "") + (parts[1] ?? ""));
   const last = parts.at(-1)!;
   if (parts.length > 1 && /^(?:\[\d+\]|\s)*$/.test(withoutMarks(last))) {

@@ -56,8 +56,7 @@ export interface Doubt {
 }
 
 /** How an answer is to be taken. "silent" has only sources: nobody was there to write. */
-export type Standing =
-  | "answered" | "unsure" | "uncovered" | "outside-selection" | "silent" | "stopped" | "failed";
+export type Standing = "answered" | "unsure" | "uncovered" | "outside-selection" | "silent" | "stopped" | "failed";
 
 /** What went wrong, in kinds that each have a look of their own. */
 export interface Failure {
@@ -97,7 +96,4 @@ export interface Conversation extends ChatState {
 }
 
 /** What the last event of a stream settles about an answer. */
-export type Outcome = Pick<
-  Told,
-  "content" | "citations" | "confidence" | "standing" | "nearest" | "doubts" | "notice" | "requestId"
->;
+export type Outcome = Pick<Told, "content" | "citations" | "confidence" | "standing" | "nearest" | "doubts" | "notice" | "requestId">;

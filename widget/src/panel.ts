@@ -18,10 +18,22 @@ export class Panel {
   #wanted = 0;
   readonly #sized: ResizeObserver;
 
-  constructor(private readonly client: Client, private readonly say: Words) {
-    const close = h("button", { type: "button", class: "plain", "aria-label": say("close"), on: { click: () => this.close() } }, icon(CLOSE));
-    this.element = h("dialog", { class: "panel", "aria-label": say("source", { n: "" }).trim() },
-      h("header", {}, this.#title, close), this.#facts, this.#body);
+  constructor(
+    private readonly client: Client,
+    private readonly say: Words,
+  ) {
+    const close = h(
+      "button",
+      { type: "button", class: "plain", "aria-label": say("close"), on: { click: () => this.close() } },
+      icon(CLOSE),
+    );
+    this.element = h(
+      "dialog",
+      { class: "panel", "aria-label": say("source", { n: "" }).trim() },
+      h("header", {}, this.#title, close),
+      this.#facts,
+      this.#body,
+    );
     this.#sized = new ResizeObserver(() => this.#cover());
   }
 
@@ -51,7 +63,9 @@ export class Panel {
     } catch (error) {
       if (wanted !== this.#wanted) return;
       const gone = error instanceof Problem && error.failure.kind === "refused";
-      const why = gone ? this.say("unknown") : this.say(error instanceof Problem && error.failure.kind === "offline" ? "offline" : "unavailable");
+      const why = gone
+        ? this.say("unknown")
+        : this.say(error instanceof Problem && error.failure.kind === "offline" ? "offline" : "unavailable");
       this.#body.replaceChildren(h("p", { class: "warn" }, why), render(source.excerpt));
     }
   }
@@ -77,7 +91,7 @@ export class Panel {
     const path = chunk?.headings?.length ? chunk.headings : [source.section].filter(Boolean);
     const facts = [
       chunk?.source ?? source.sourceFile,
-      chunk?.page ?? source.page ? say("page", { n: (chunk?.page ?? source.page)! }) : source.line && say("line", { n: source.line }),
+      (chunk?.page ?? source.page) ? say("page", { n: (chunk?.page ?? source.page)! }) : source.line && say("line", { n: source.line }),
       chunk?.chunkIndex != null && chunk.chunkCount && say("part", { n: chunk.chunkIndex + 1, m: chunk.chunkCount }),
       source.score !== null && say("match", { n: Math.round(source.score * 100) }),
     ].filter((fact): fact is string => !!fact);
@@ -88,9 +102,7 @@ export class Panel {
     if (url) add(this.#facts, h("a", { href: url, class: "live" }, say("live"), icon(OUT)));
     const status = chunk?.status ?? source.status;
     if (status && status !== "valid") add(this.#facts, h("p", { class: "warn" }, say(status)));
-    this.#body.replaceChildren(
-      chunk?.chunkText != null ? render(...inContext(chunk, source, time)) : render(source.excerpt),
-    );
+    this.#body.replaceChildren(chunk?.chunkText != null ? render(...inContext(chunk, source, time)) : render(source.excerpt));
     this.#body.scrollTop = 0;
     const cited = this.#body.querySelector(".cited") ?? this.#body.querySelector("mark:not(.context)");
     cited?.scrollIntoView({ block: "center" });

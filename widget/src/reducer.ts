@@ -35,7 +35,10 @@ export function reduce(state: Conversation, action: Action): Conversation {
       const old = state.messages.find((one) => one.id === action.id);
       if (state.streamingMessageId || !old) return state;
       const again = waiting(action.id, action.question, action.once, old.timestamp, old.selection);
-      return started(replaced(state, action.id, () => again), action.id);
+      return started(
+        replaced(state, action.id, () => again),
+        action.id,
+      );
     }
     case "reached":
       return streaming(state, (answer) => ({ ...answer, stage: action.stage }));
@@ -72,7 +75,8 @@ function merged(state: Conversation, told: Told[], earlier: number): Pick<Conver
   for (const one of told) {
     if (one.role === "user") continue;
     // A question that was stopped here is known there, under a number that this page was not told.
-    const same = (one.requestId && here.get(one.requestId)) || untold.find((other) => other.question === one.question && !taken(renamed, other.id));
+    const same =
+      (one.requestId && here.get(one.requestId)) || untold.find((other) => other.question === one.question && !taken(renamed, other.id));
     if (same) renamed.set(one.id, same.id);
   }
   const known = told.map((one) => {
@@ -96,7 +100,14 @@ function taken(names: Map<string, string>, id: string): boolean {
 
 function waiting(id: string, question: string, once: string, at: Date, selection?: Selection): Told {
   return {
-    id, role: "assistant", content: "", timestamp: at, isStreaming: true, question, once, ...(selection && { selection }),
+    id,
+    role: "assistant",
+    content: "",
+    timestamp: at,
+    isStreaming: true,
+    question,
+    once,
+    ...(selection && { selection }),
   };
 }
 

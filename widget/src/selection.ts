@@ -10,7 +10,11 @@ export class SelectionButton {
   readonly element: HTMLButtonElement;
   #text = "";
 
-  constructor(private readonly within: Element, words: string, use: (text: string) => void) {
+  constructor(
+    private readonly within: Element,
+    words: string,
+    use: (text: string) => void,
+  ) {
     const take = (event: Event): void => {
       event.preventDefault(); // keeps the selection, and the focus where it is
       const text = this.#text;
@@ -18,7 +22,12 @@ export class SelectionButton {
       getSelection()?.removeAllRanges();
       use(text);
     };
-    this.element = h("button", { type: "button", class: "about", hidden: true, on: { pointerdown: take, click: take } }, icon(QUOTE), words);
+    this.element = h(
+      "button",
+      { type: "button", class: "about", hidden: true, on: { pointerdown: take, click: take } },
+      icon(QUOTE),
+      words,
+    );
     document.addEventListener("selectionchange", this.#changed);
     document.addEventListener("scroll", this.#hide, { capture: true, passive: true });
   }

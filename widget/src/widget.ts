@@ -53,7 +53,18 @@ async function start(tag: HTMLScriptElement | null): Promise<void> {
   const client = new Client({ server: home, key: key ?? null, project: project ?? null });
   const chat = new Chat({ client, say, title: name, close: () => hide() });
   const frame = h("div", { class: "frame", role: "dialog", "aria-label": name, hidden: true }, chat.element);
-  const bubble = h("button", { type: "button", class: "bubble-button", "aria-label": name, title: name, "aria-expanded": "false", on: { click: () => (frame.hidden ? show() : hide()) } }, icon(BUBBLE));
+  const bubble = h(
+    "button",
+    {
+      type: "button",
+      class: "bubble-button",
+      "aria-label": name,
+      title: name,
+      "aria-expanded": "false",
+      on: { click: () => (frame.hidden ? show() : hide()) },
+    },
+    icon(BUBBLE),
+  );
   root.append(frame, bubble);
   // What is typed here is no shortcut of the page, which cannot see that it is typed into a field.
   for (const kind of ["keydown", "keypress", "keyup"]) root.addEventListener(kind, (event) => event.stopPropagation());
@@ -82,10 +93,13 @@ async function start(tag: HTMLScriptElement | null): Promise<void> {
     if (hadFocus) bubble.focus();
   }
 
-  const about = selection === "off" ? null : new SelectionButton(document.documentElement, say("about"), (text) => {
-    show();
-    chat.select(text);
-  });
+  const about =
+    selection === "off"
+      ? null
+      : new SelectionButton(document.documentElement, say("about"), (text) => {
+          show();
+          chat.select(text);
+        });
   if (about) root.append(about.element);
   if (open !== undefined || tab.get(OPEN)) unfold(); // whoever reads the page goes on reading
 

@@ -11,7 +11,11 @@ const cite = (number: number, time: number): Node => Object.assign(document.crea
 describe("what books write", () => {
   test.each([
     ["a paragraph", "One\ntwo.\n\nThree.", "<p>One\ntwo.</p><p>Three.</p>"],
-    ["emphasis", "*a* **b** ***c*** _d_ __e__ ~~f~~", "<p><em>a</em> <strong>b</strong> <em><strong>c</strong></em> <em>d</em> <strong>e</strong> <del>f</del></p>"],
+    [
+      "emphasis",
+      "*a* **b** ***c*** _d_ __e__ ~~f~~",
+      "<p><em>a</em> <strong>b</strong> <em><strong>c</strong></em> <em>d</em> <strong>e</strong> <del>f</del></p>",
+    ],
     ["emphasis within emphasis", "**a *b* c**", "<p><strong>a <em>b</em> c</strong></p>"],
     ["ends that meet", "**a *b***", "<p><strong>a <em>b</em></strong></p>"],
     ["stars that are no emphasis", "2 * 3 * 4 and a*", "<p>2 * 3 * 4 and a*</p>"],
@@ -46,17 +50,45 @@ describe("what books write", () => {
     ["a title that ends in a sharp", "# C#", '<p class="title">C#</p>'],
     ["a formula", "so $k_1, k_2$ and $5 or $6", '<p>so <code class="formula">k_1, k_2</code> and $5 or $6</p>'],
     ["a formula of its own", "$$\nx_1 * y_2 *\n$$", '<pre class="formula">x_1 * y_2 *</pre>'],
-    ["a table", "| a | b |\n|---|:-:|\n| 1 | `x\\|y` |", '<div class="table"><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td><code>x|y</code></td></tr></table></div>'],
-    ["rows without their head", "| a | b |\n| c | d |", '<div class="table"><table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table></div>'],
-    ["a table without outer bars", "a | b\n--|--\n1 | 2", '<div class="table"><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table></div>'],
-    ["a link", "[a *b*](https://a.org/x_(y) \"t\")", '<p><a href="https://a.org/x_(y)" target="_blank" rel="noopener noreferrer">a <em>b</em></a></p>'],
-    ["an address", "see https://a.org/x, or <https://b.org>", '<p>see <a href="https://a.org/x" target="_blank" rel="noopener noreferrer">https://a.org/x</a>, or <a href="https://b.org/" target="_blank" rel="noopener noreferrer">https://b.org</a></p>'],
+    [
+      "a table",
+      "| a | b |\n|---|:-:|\n| 1 | `x\\|y` |",
+      '<div class="table"><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td><code>x|y</code></td></tr></table></div>',
+    ],
+    [
+      "rows without their head",
+      "| a | b |\n| c | d |",
+      '<div class="table"><table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table></div>',
+    ],
+    [
+      "a table without outer bars",
+      "a | b\n--|--\n1 | 2",
+      '<div class="table"><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table></div>',
+    ],
+    [
+      "a link",
+      '[a *b*](https://a.org/x_(y) "t")',
+      '<p><a href="https://a.org/x_(y)" target="_blank" rel="noopener noreferrer">a <em>b</em></a></p>',
+    ],
+    [
+      "an address",
+      "see https://a.org/x, or <https://b.org>",
+      '<p>see <a href="https://a.org/x" target="_blank" rel="noopener noreferrer">https://a.org/x</a>, or <a href="https://b.org/" target="_blank" rel="noopener noreferrer">https://b.org</a></p>',
+    ],
     ["a link within the book", "[next](./next.md#x)", "<p><span>next</span></p>"],
     ["an image", "![a foot](https://a.org/x.png)", '<p><span class="image">a foot</span></p>'],
-    ["an image in a link", "[![a](b.png)](https://a.org/)", '<p><a href="https://a.org/" target="_blank" rel="noopener noreferrer"><span class="image">a</span></a></p>'],
+    [
+      "an image in a link",
+      "[![a](b.png)](https://a.org/)",
+      '<p><a href="https://a.org/" target="_blank" rel="noopener noreferrer"><span class="image">a</span></a></p>',
+    ],
     ["HTML", "<b onclick=x>a</b> <!-- c -->", "<p>&lt;b onclick=x&gt;a&lt;/b&gt; &lt;!-- c --&gt;</p>"],
-    ["JSX", "<Tabs>\n<Tab label=\"x\">y</Tab>\n</Tabs>", '<p>&lt;Tabs&gt;\n&lt;Tab label="x"&gt;y&lt;/Tab&gt;\n&lt;/Tabs&gt;</p>'],
-    ["a definition of a link", "[1]: https://a.org", '<p>[1]: <a href="https://a.org/" target="_blank" rel="noopener noreferrer">https://a.org</a></p>'],
+    ["JSX", '<Tabs>\n<Tab label="x">y</Tab>\n</Tabs>', '<p>&lt;Tabs&gt;\n&lt;Tab label="x"&gt;y&lt;/Tab&gt;\n&lt;/Tabs&gt;</p>'],
+    [
+      "a definition of a link",
+      "[1]: https://a.org",
+      '<p>[1]: <a href="https://a.org/" target="_blank" rel="noopener noreferrer">https://a.org</a></p>',
+    ],
     ["lines that end as on Windows", "a\r\n\r\nb", "<p>a</p><p>b</p>"],
     ["nothing", "", ""],
   ])("%s", (_, text, expected) => expect(html(text)).toBe(expected));
@@ -68,7 +100,9 @@ describe("citations", () => {
   });
 
   test("are none in code, and none where there is no such source", () => {
-    expect(html("`x[1]` [9] [2024]", { cite: (number) => (number === 1 ? cite(number, 0) : null) })).toBe("<p><code>x[1]</code> [9] [2024]</p>");
+    expect(html("`x[1]` [9] [2024]", { cite: (number) => (number === 1 ? cite(number, 0) : null) })).toBe(
+      "<p><code>x[1]</code> [9] [2024]</p>",
+    );
   });
 
   test("behind a fence, a table or a formula are shown there", () => {
@@ -96,15 +130,25 @@ describe("a range", () => {
     ["that begins at a title", "# One\n\ntwo", "# One", '<p class="title"><mark class="cited">One</mark></p><p>two</p>'],
     ["over two paragraphs", "a\n\nb\n\nc", "a\n\nb", '<p><mark class="cited">a</mark></p><p><mark class="cited">b</mark></p><p>c</p>'],
     ["over a fence", "a\n```\nx\n```\nb", "```\nx\n```", '<p>a</p><pre><code><mark class="cited">x</mark></code></pre><p>b</p>'],
-    ["over a row", "| a | b |\n|--|--|\n| c | d |\n", "| c | d |", '<div class="table"><table><tr><th>a</th><th>b</th></tr><tr><td><mark class="cited">c</mark></td><td><mark class="cited">d</mark></td></tr></table></div>'],
+    [
+      "over a row",
+      "| a | b |\n|--|--|\n| c | d |\n",
+      "| c | d |",
+      '<div class="table"><table><tr><th>a</th><th>b</th></tr><tr><td><mark class="cited">c</mark></td><td><mark class="cited">d</mark></td></tr></table></div>',
+    ],
     ["in code", "so `a b c` it", "b", '<p>so <code>a <mark class="cited">b</mark> c</code> it</p>'],
     ["that ends within emphasis", "**Key. Next** x", "**Key.", '<p><strong><mark class="cited">Key.</mark> Next</strong> x</p>'],
   ])("%s", (_, text, words, expected) => expect(within(text, words)).toBe(expected));
 
   test("may lie within another, and says what stands behind it", () => {
     const behind = (): Node => document.createTextNode("!");
-    const ranges = [{ start: 0, end: 5, kind: "a" }, { start: 2, end: 3, kind: "b" }];
-    expect(html("01234 x", { ranges, behind })).toBe('<p><mark class="a">01</mark><mark class="a b">2</mark>!<mark class="a">34</mark>! x</p>');
+    const ranges = [
+      { start: 0, end: 5, kind: "a" },
+      { start: 2, end: 3, kind: "b" },
+    ];
+    expect(html("01234 x", { ranges, behind })).toBe(
+      '<p><mark class="a">01</mark><mark class="a b">2</mark>!<mark class="a">34</mark>! x</p>',
+    );
   });
 
   test("cannot be forged by the text itself", () => {
@@ -113,7 +157,41 @@ describe("a range", () => {
 });
 
 describe("whatever comes", () => {
-  const PIECES = ["*", "_", "`", "```\n", "[", "]", "(", ")", "!", "<", ">", "|", "\n", "\n\n", "- ", "1. ", "# ", "> ", "$", "$$\n", "a", " ", "    ", "https://a.org/", "&lt;", "\\", "~~", ":::", "[1]", "é", "👣", "---\n", "|--|\n"];
+  const PIECES = [
+    "*",
+    "_",
+    "`",
+    "```\n",
+    "[",
+    "]",
+    "(",
+    ")",
+    "!",
+    "<",
+    ">",
+    "|",
+    "\n",
+    "\n\n",
+    "- ",
+    "1. ",
+    "# ",
+    "> ",
+    "$",
+    "$$\n",
+    "a",
+    " ",
+    "    ",
+    "https://a.org/",
+    "&lt;",
+    "\\",
+    "~~",
+    ":::",
+    "[1]",
+    "é",
+    "👣",
+    "---\n",
+    "|--|\n",
+  ];
 
   test.each(Array.from({ length: 200 }, (_, seed) => seed + 1))("it is shown without fail, growing or whole (seed %i)", (seed) => {
     let turn = seed;
@@ -129,11 +207,23 @@ describe("whatever comes", () => {
   });
 
   test.each([
-    ["brackets", "[".repeat(50_000)], ["links in links", "[a](b ".repeat(10_000)], ["stars", "*a ".repeat(30_000)], ["stars alone", "*".repeat(50_000)],
-    ["backticks", Array.from({ length: 300 }, (_, size) => "`".repeat(size + 1)).join(" ")], ["quotes in quotes", "> ".repeat(5_000)], ["spaces", " ".repeat(50_000) + "x"],
-    ["lists in lists", Array.from({ length: 300 }, (_, depth) => " ".repeat(depth * 2) + "- a").join("\n")], ["bars", "|".repeat(20_000)], ["dollars", "$a".repeat(30_000)],
-    ["spaces in a title", `# a${" ".repeat(50_000)}b`], ["a divider that is none", `a|b\n${"-|".repeat(20_000)}x`], ["bars and dashes", `|${"- ".repeat(30_000)}`],
-    ["angles", "<http://".repeat(10_000)], ["underscores", "_a_".repeat(20_000)], ["images", "![".repeat(20_000)], ["fences", "```\n".repeat(5_001)],
+    ["brackets", "[".repeat(50_000)],
+    ["links in links", "[a](b ".repeat(10_000)],
+    ["stars", "*a ".repeat(30_000)],
+    ["stars alone", "*".repeat(50_000)],
+    ["backticks", Array.from({ length: 300 }, (_, size) => "`".repeat(size + 1)).join(" ")],
+    ["quotes in quotes", "> ".repeat(5_000)],
+    ["spaces", " ".repeat(50_000) + "x"],
+    ["lists in lists", Array.from({ length: 300 }, (_, depth) => " ".repeat(depth * 2) + "- a").join("\n")],
+    ["bars", "|".repeat(20_000)],
+    ["dollars", "$a".repeat(30_000)],
+    ["spaces in a title", `# a${" ".repeat(50_000)}b`],
+    ["a divider that is none", `a|b\n${"-|".repeat(20_000)}x`],
+    ["bars and dashes", `|${"- ".repeat(30_000)}`],
+    ["angles", "<http://".repeat(10_000)],
+    ["underscores", "_a_".repeat(20_000)],
+    ["images", "![".repeat(20_000)],
+    ["fences", "```\n".repeat(5_001)],
   ])("%s come to an end", { timeout: 30_000 }, (_, text) => {
     const box = document.createElement("div");
     box.append(render(text, { cite }));

@@ -21,7 +21,10 @@ function sound(state: Conversation): void {
 
 test("a question waits for its answer", () => {
   const state = run(asked("a"));
-  expect(state.messages.map(({ role, content }) => [role, content])).toEqual([["user", "Why a?"], ["assistant", ""]]);
+  expect(state.messages.map(({ role, content }) => [role, content])).toEqual([
+    ["user", "Why a?"],
+    ["assistant", ""],
+  ]);
   expect(state).toMatchObject({ isLoading: true, streamingMessageId: "a", error: null });
 });
 
@@ -47,7 +50,11 @@ test("what was said before a failure stays, with why it failed", () => {
 });
 
 test("a retry takes the place of what failed, and of its error", () => {
-  const state = run(asked("a"), { type: "failed", failure: { kind: "busy", message: "busy" } }, { type: "retried", id: "a", question: "Why a?", once: "once-a", at: AT });
+  const state = run(
+    asked("a"),
+    { type: "failed", failure: { kind: "busy", message: "busy" } },
+    { type: "retried", id: "a", question: "Why a?", once: "once-a", at: AT },
+  );
   expect(state.messages).toHaveLength(2);
   expect(last(state)).toMatchObject({ content: "", isStreaming: true, once: "once-a" });
   expect(last(state).failure).toBeUndefined();
@@ -55,7 +62,10 @@ test("a retry takes the place of what failed, and of its error", () => {
 });
 
 test("what is stopped keeps its words", () => {
-  expect(last(run(asked("a"), { type: "said", text: "Half" }, { type: "stopped" }))).toMatchObject({ content: "Half", standing: "stopped" });
+  expect(last(run(asked("a"), { type: "said", text: "Half" }, { type: "stopped" }))).toMatchObject({
+    content: "Half",
+    standing: "stopped",
+  });
 });
 
 test("a piece that comes after the end changes nothing", () => {
@@ -69,11 +79,28 @@ function kept(number: number, question: string): Told[] {
   const at = new Date(AT.getTime() + number * 1000);
   return [
     { id: `s-${number}-q`, role: "user", content: question, timestamp: at },
-    { id: `s-${number}`, role: "assistant", content: `${question}!`, timestamp: at, question, requestId: `r${number}`, standing: "answered" },
+    {
+      id: `s-${number}`,
+      role: "assistant",
+      content: `${question}!`,
+      timestamp: at,
+      question,
+      requestId: `r${number}`,
+      standing: "answered",
+    },
   ];
 }
-const restored = (earlier: number, ...messages: Told[][]): Action => ({ type: "restored", sessionId: "s", messages: messages.flat(), earlier });
-const answered = (number: number): Action => ({ type: "told", sessionId: "s", outcome: { content: "x", standing: "answered", requestId: `r${number}` } });
+const restored = (earlier: number, ...messages: Told[][]): Action => ({
+  type: "restored",
+  sessionId: "s",
+  messages: messages.flat(),
+  earlier,
+});
+const answered = (number: number): Action => ({
+  type: "told",
+  sessionId: "s",
+  outcome: { content: "x", standing: "answered", requestId: `r${number}` },
+});
 
 describe("what is restored", () => {
   test("goes around an answer that is coming", () => {
@@ -132,9 +159,15 @@ describe("whatever happens in whatever order", () => {
     const id = ids[Math.floor(random() * 3)]! + Math.floor(random() * 1000);
     const at = new Date(AT.getTime() + Math.floor(random() * 5000));
     const actions: Action[] = [
-      asked(id, at), { type: "reached", stage: "retrieving" }, { type: "said", text: "x" }, told("y"), { type: "stopped" },
-      { type: "failed", failure: { kind: "broken", message: "z" } }, { type: "retried", id, question: "q", once: "o", at },
-      { type: "voted", id, vote: "down" }, { type: "begun", sessionId: id },
+      asked(id, at),
+      { type: "reached", stage: "retrieving" },
+      { type: "said", text: "x" },
+      told("y"),
+      { type: "stopped" },
+      { type: "failed", failure: { kind: "broken", message: "z" } },
+      { type: "retried", id, question: "q", once: "o", at },
+      { type: "voted", id, vote: "down" },
+      { type: "begun", sessionId: id },
     ];
     return actions[Math.floor(random() * actions.length)]!;
   };

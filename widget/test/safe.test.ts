@@ -2,13 +2,32 @@ import { expect, test } from "vitest";
 import { h, safeUrl } from "../src/safe";
 
 test.each([
-  ["https://a.org/x?y#z", "https://a.org/x?y#z"], ["HTTP://A.org", "http://a.org/"], [" https://a.org/ ", "https://a.org/"],
+  ["https://a.org/x?y#z", "https://a.org/x?y#z"],
+  ["HTTP://A.org", "http://a.org/"],
+  [" https://a.org/ ", "https://a.org/"],
   ["https://a.org/#:~:text=a%2Db,c", "https://a.org/#:~:text=a%2Db,c"],
 ])("%s is let through", (address, url) => expect(safeUrl(address)).toBe(url));
 
 test.each([
-  "javascript:x()", "JAVASCRIPT:x()", "java\nscript:x()", "\u0001javascript:x()", "data:text/html,x", "vbscript:x", "blob:https://a.org/x", "file:///x",
-  "//a.org", "/x", "x", "", "https:x", "https://", "https://user:secret@a.org", "http://[", "ftp://a.org", "mailto:a@a.org", "about:blank",
+  "javascript:x()",
+  "JAVASCRIPT:x()",
+  "java\nscript:x()",
+  "\u0001javascript:x()",
+  "data:text/html,x",
+  "vbscript:x",
+  "blob:https://a.org/x",
+  "file:///x",
+  "//a.org",
+  "/x",
+  "x",
+  "",
+  "https:x",
+  "https://",
+  "https://user:secret@a.org",
+  "http://[",
+  "ftp://a.org",
+  "mailto:a@a.org",
+  "about:blank",
 ])("%s is not", (address) => expect(safeUrl(address)).toBeNull());
 
 test("a link opens elsewhere and tells nobody where it was followed", () => {
@@ -26,7 +45,9 @@ test("nowhere else are elements made, and nowhere is HTML read", () => {
   expect(Object.keys(sources)).toContain("../src/safe.ts");
   for (const [name, text] of Object.entries(sources)) {
     const code = text.replace(/\/\*[^]*?\*\/|\/\/.*/g, "");
-    expect(code, name).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|setHTML|\beval\(|new Function/);
+    expect(code, name).not.toMatch(
+      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|setHTML|\beval\(|new Function/,
+    );
     if (name !== "../src/safe.ts") expect(code, name).not.toMatch(/createElement|setAttribute\("(href|src|on)/);
   }
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { events, SseParser } from "../src/sse";
 
-const STREAM = ': still here\n\ndata: {"delta":"Füße 👣 — "}\n\nevent: odd\nid: 7\ndata: {"delta":"[1]"}\n\n: beat\n\ndata: {"done":true}\n\n';
+const STREAM =
+  ': still here\n\ndata: {"delta":"Füße 👣 — "}\n\nevent: odd\nid: 7\ndata: {"delta":"[1]"}\n\n: beat\n\ndata: {"done":true}\n\n';
 const EVENTS = ['{"delta":"Füße 👣 — "}', '{"delta":"[1]"}', '{"done":true}'];
 
 function streamed(bytes: Uint8Array, ...cuts: number[]): ReadableStream<Uint8Array> {
@@ -20,7 +21,11 @@ async function all(body: ReadableStream<Uint8Array>): Promise<string[]> {
   return found;
 }
 
-describe.each([["LF", "\n"], ["CRLF", "\r\n"], ["CR", "\r"]])("lines that end in %s", (_, end) => {
+describe.each([
+  ["LF", "\n"],
+  ["CRLF", "\r\n"],
+  ["CR", "\r"],
+])("lines that end in %s", (_, end) => {
   const bytes = new TextEncoder().encode(STREAM.replaceAll("\n", end));
 
   test("give every event, wherever the bytes are cut in two", async () => {
@@ -58,7 +63,9 @@ test("whoever stops listening ends the stream", async () => {
   let cancelled = false;
   const body = new ReadableStream<Uint8Array>({
     pull: (controller) => controller.enqueue(new TextEncoder().encode("data: x\n\n")),
-    cancel: () => { cancelled = true; },
+    cancel: () => {
+      cancelled = true;
+    },
   });
   for await (const _ of events(body)) break;
   expect(cancelled).toBe(true);

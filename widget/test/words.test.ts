@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import english from "../src/languages/en.json";
 import { chosen, direction, LANGUAGES } from "../src/words";
 
-
 const FILES = import.meta.glob<Record<string, string>>("../src/languages/*.json", { eager: true, import: "default" });
 
 test("every language that is named is there, and no other", () => {
