@@ -23,6 +23,9 @@ V1 = {"message": QUESTION, "projectId": str(DEFAULT.id)}
 def llm() -> Iterator[str]:
     try:
         with smollm() as url:
+            # It is slow to its first word where other tests have the cores; nobody's patience is tested here.
+            hello = {"model": "smollm2", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
+            httpx2.post(f"{url}/chat/completions", json=hello, timeout=300).raise_for_status()
             yield url
     except CannotStart as error:
         if os.environ.get("CI") == "true":
@@ -39,7 +42,7 @@ async def http(llm: str, pages: Path) -> AsyncIterator[httpx2.AsyncClient]:
         llm_model="smollm2",
         llm_context_tokens=1024,
         llm_temperature=0.0,
-        llm_timeout_seconds=120,
+        llm_timeout_seconds=300,
     )
     async with running(settings) as client:
         yield client
@@ -59,7 +62,7 @@ async def test_the_web_chat_streams_what_it_says(http: httpx2.AsyncClient) -> No
     cited = {int(number) for number in re.findall(r" \[(\d+)\]", text)}
     assert cited == set(range(1, len(last["citations"]) + 1))
     assert bool(last["citations"]) == (last["confidence"] > 0)
-    assert "notice" not in last, "the model wrote it"
+    assert "notice" not in last, f"the model wrote it: {last['notice']}"
     for one in last.get("support", []):
         assert one["verdict"] != "supported" or one["chunk_ids"]
 

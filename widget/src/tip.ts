@@ -6,13 +6,11 @@ import { h } from "./safe";
 
 const GAP = 6;
 const LONGEST = 240;
-const JUST_NOW_MS = 200;
 
 export class Tip {
   readonly element = h("div", { class: "tip", role: "tooltip", id: "citewell-tip", popover: "manual" });
   #mark: HTMLElement | null = null;
   #leaving = 0;
-  #hidden = -Infinity;
 
   constructor() {
     this.element.addEventListener("pointerenter", () => clearTimeout(this.#leaving));
@@ -23,21 +21,15 @@ export class Tip {
   at(mark: HTMLElement, source: Source, quote: string | null): void {
     mark.setAttribute("aria-describedby", this.element.id);
     const show = (): void => this.#show(mark, source, quote);
-    // A pointer that lay there while a source was open above has not come to look.
-    const comes = (event: PointerEvent): boolean => event.pointerType !== "touch" && performance.now() - this.#hidden > JUST_NOW_MS;
-    mark.addEventListener("pointerenter", (event) => comes(event) && show());
+    // A pointer that lay there while a source was open above has not come to look: it has to move.
+    mark.addEventListener("pointermove", (event) => event.pointerType !== "touch" && this.#mark !== mark && show());
     mark.addEventListener("focus", () => mark.matches(":focus-visible") && show());
     mark.addEventListener("pointerleave", () => this.#leave());
-    mark.addEventListener("blur", () => this.#close());
+    mark.addEventListener("blur", () => this.hide());
   }
 
   /** Put it away; whether there was anything to put away. */
   hide(): boolean {
-    this.#hidden = performance.now();
-    return this.#close();
-  }
-
-  #close(): boolean {
     clearTimeout(this.#leaving);
     const shown = this.#mark !== null;
     this.#mark = null;
@@ -47,7 +39,7 @@ export class Tip {
 
   #leave(): void {
     clearTimeout(this.#leaving);
-    this.#leaving = window.setTimeout(() => this.#close(), 150);
+    this.#leaving = window.setTimeout(() => this.hide(), 150);
   }
 
   #show(mark: HTMLElement, source: Source, quote: string | null): void {
