@@ -1,9 +1,7 @@
 """Every state that the pages can be in: how to bring each about with a real server and a real browser."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from threading import Event
 
 from playwright.sync_api import Page, expect
 
@@ -12,7 +10,7 @@ from tests.browser.conftest import COVERED, UNCOVERED, Stage, ask, at, take_in
 from tests.browser.hosting import hosting
 from tests.conftest import copied
 from tests.doors.conftest import made_key
-from tests.doors.live import WaitingIndex, live
+from tests.doors.live import Held, WaitingIndex, live
 from tests.doors.writing import saying
 from tests.llm import KEY, LLM, MODEL, Fails, Mind, Says
 
@@ -88,7 +86,7 @@ def outside_selection(stage: Stage) -> Iterator[Page]:
 
 @contextmanager
 def waiting(stage: Stage) -> Iterator[Page]:
-    with _held(stage) as (page, _):
+    with _held(stage) as page:
         expect(page.locator(".typing")).to_be_visible()
         yield page
         page.keyboard.press("Escape")
@@ -96,7 +94,7 @@ def waiting(stage: Stage) -> Iterator[Page]:
 
 @contextmanager
 def stopped(stage: Stage) -> Iterator[Page]:
-    with _held(stage) as (page, _):
+    with _held(stage) as page:
         page.get_by_role("button", name="Stop").click()
         expect(page.locator(".message.assistant")).to_have_attribute("data-standing", "stopped")
         yield page
@@ -305,33 +303,22 @@ def _hosted(stage: Stage) -> Iterator[Page]:
 
 
 @contextmanager
-def _held(stage: Stage) -> Iterator[tuple[Page, Event]]:
-    """A question that is being looked up for as long as nobody sets the event."""
-    going_on = Event()
+def _held(stage: Stage) -> Iterator[Page]:
+    """A question that is being looked up, and goes on being looked up."""
     with live(at(stage.home)) as server:
         page = stage.opened(f"{server.address}/chat")
         expect(page.locator(".questions button").first).to_be_visible()
-        server.use(index=WaitingIndex(server.well.engines.index, held_by(going_on)), patience=60)
+        server.use(index=WaitingIndex(server.well.engines.index, Held()), patience=60)
         page.get_by_label("Your question").fill(COVERED)
         page.keyboard.press("Enter")
         expect(page.locator(".message.assistant")).to_be_visible()
-        yield page, going_on
-        going_on.set()
+        yield page
 
 
 @contextmanager
 def _written(stage: Stage, *replies: Says | Fails | Mind) -> Iterator[Page]:
     with LLM(*replies) as llm, live(at(stage.home, llm_base_url=llm.url, llm_model=MODEL, llm_api_key=KEY)) as server:
         yield stage.opened(f"{server.address}/chat")
-
-
-def held_by(event: Event) -> Callable[[], Awaitable[None]]:
-    """Wait for an event of another thread, on the server's loop."""
-
-    async def wait() -> None:
-        await asyncio.to_thread(event.wait, 30)
-
-    return wait
 
 
 def select(page: Page, words: str) -> None:

@@ -4,7 +4,6 @@ import re
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import connect
-from threading import Event
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -12,10 +11,10 @@ from playwright.sync_api import Page, expect
 from citewell.models import Project
 from citewell.settings import Settings
 from tests.browser.conftest import COVERED, PHONE, UNCOVERED, Opens, Stage, Watched, ask, at, take_in
-from tests.browser.states import growing, held_by
+from tests.browser.states import growing
 from tests.conftest import copied
 from tests.doors.conftest import made_key
-from tests.doors.live import Live, WaitingIndex, live
+from tests.doors.live import Held, Live, WaitingIndex, live, until
 
 pytestmark = pytest.mark.xdist_group("browser-chat")
 
@@ -110,9 +109,9 @@ def test_an_empty_page_suggests_questions_that_the_book_answers(chat: Page) -> N
 
 
 def test_stop_keeps_what_was_said_and_the_question_can_be_asked_again(linked_home: Path, opened: Opens) -> None:
-    going_on = Event()
+    held = Held()
     with live(at(linked_home)) as server:
-        server.use(index=WaitingIndex(server.well.engines.index, held_by(going_on)), patience=60)
+        server.use(index=WaitingIndex(server.well.engines.index, held), patience=60)
         page = opened(f"{server.address}/chat?lang=en")
         page.get_by_label("Your question").fill(COVERED)
         page.keyboard.press("Enter")
@@ -120,7 +119,7 @@ def test_stop_keeps_what_was_said_and_the_question_can_be_asked_again(linked_hom
         page.get_by_role("button", name="Stop").click()
         answer = page.locator(".message.assistant")
         expect(answer).to_have_attribute("data-standing", "stopped")
-        going_on.set()
+        held.release()
         answer.get_by_role("button", name="Try again").click()
         expect(answer).to_have_attribute("data-standing", "answered")
         page.reload()
@@ -130,16 +129,18 @@ def test_stop_keeps_what_was_said_and_the_question_can_be_asked_again(linked_hom
 
 
 def test_escape_stops_an_answer(linked_home: Path, opened: Opens) -> None:
+    held = Held()
     with live(at(linked_home)) as server:
-        server.use(index=WaitingIndex(server.well.engines.index, held_by(Event())), patience=60)
         page = opened(f"{server.address}/chat")
+        expect(page.locator(".questions button").first).to_be_visible()
+        server.use(index=WaitingIndex(server.well.engines.index, held), patience=60)
         page.get_by_label("Your question").fill(COVERED)
         page.keyboard.press("Enter")
         expect(page.locator(".typing")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.locator(".message.assistant")).to_have_attribute("data-standing", "stopped")
         expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
-        page.close()  # before the server goes, which it asks now and then for suggestions
+        until(lambda: not held.waiting, "the server stops too")
 
 
 def test_everything_can_be_done_with_the_keyboard_alone(chat: Page) -> None:
