@@ -105,6 +105,7 @@ class Vendor(Loopback):
         vendor = self
 
         class Handler(BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:

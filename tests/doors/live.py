@@ -31,7 +31,7 @@ class Live:
 
     def __init__(self, settings: Settings, *, send_buffer: int | None = None) -> None:
         self.app = create_app(settings)
-        self._listener = socket.socket()
+        self._listener = socket.socket(proto=socket.IPPROTO_TCP)
         if send_buffer:
             self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         self._listener.bind(("127.0.0.1", 0))

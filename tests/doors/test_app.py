@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from uuid import UUID, uuid4
 
 import httpx2
@@ -151,6 +152,15 @@ def test_it_starts_and_answers_with_the_network_off(book_home: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["confidence"] > 0
+
+
+def test_a_connection_that_is_kept_is_no_slower_than_a_new_one(home: Path) -> None:
+    def median(client: httpx2.Client | ModuleType) -> float:
+        took = [client.get(f"{address}/chat").elapsed.total_seconds() for _ in range(15)]
+        return sorted(took)[7]
+
+    with serving(home) as address, httpx2.Client() as kept:
+        assert median(kept) < 2 * median(httpx2)
 
 
 def test_the_log_tells_each_request_with_its_id_and_stages(home: Path, docs: Path) -> None:
