@@ -112,9 +112,6 @@ def _waiting() -> socket.socket:
 def _wait(control: socket.socket) -> None:
     """Comes back in each command, once it is what it has to be."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how those ended that mind a command
-    # A command hears Ctrl-C, whatever the process that runs the tests thinks of it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
     gc.freeze()
     while True:
         _, streams, _, _ = socket.recv_fds(control, 1, 4)

@@ -47,6 +47,12 @@ os.environ.pop("DATABASE_URL", None)  # whoever has one set does not want tests 
 Citewell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+def pytest_configure() -> None:
+    """Commands hear Ctrl-C, also where whatever runs the tests does not: a shell's job in the background, for one."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_collection_finish() -> None:
     """All that was loaded by now stays: nobody need look again and again whether it is garbage."""
     gc.collect()
