@@ -8,8 +8,9 @@ import { build } from "vite";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const served = join(here, "../src/citewell/web");
-const SCRIPTS = { page: "chat.js", widget: "widget.js", library: "library.js" };
+const SCRIPTS = { page: "chat.js", widget: "widget.js", library: "library.js", typeset: "math.js" };
 const MOST_BYTES = 25_000; // gzipped, each
+const MOST_FOR = { "math.js": 65_000 }; // only fetched where a formula is shown
 
 async function into(folder) {
   for (const [entry, fileName] of Object.entries(SCRIPTS)) {
@@ -23,13 +24,20 @@ async function into(folder) {
         target: "es2022",
         cssTarget: ["chrome123", "firefox120", "safari17.5"], // those know light-dark() and nesting
         minify: true,
-        lib: { entry: join(here, `src/${entry}.ts`), formats: ["iife"], name: "citewell", fileName: () => fileName },
+        rolldownOptions: { output: { minify: true } }, // else a module keeps its spaces
+        lib: {
+          entry: join(here, `src/${entry}.ts`),
+          formats: [entry === "typeset" ? "es" : "iife"],
+          name: "citewell",
+          fileName: () => fileName,
+        },
       },
     });
   }
   await mkdir(join(folder, "languages"), { recursive: true });
   await cp(join(here, "src/languages"), join(folder, "languages"), { recursive: true });
   await cp(join(here, "pages"), folder, { recursive: true });
+  await cp(join(here, "node_modules/temml/LICENSE"), join(folder, "math.LICENSE"));
 }
 
 async function contents(folder) {
@@ -46,7 +54,8 @@ try {
   for (const [name, bytes] of made) {
     const size = gzipSync(bytes, { level: 9 }).length;
     if (name.endsWith(".js")) console.log(`${name}: ${size} bytes gzipped`);
-    if (name.endsWith(".js") && size > MOST_BYTES) faults.push(`${name} has ${size} bytes gzipped; ${MOST_BYTES} are allowed`);
+    const most = MOST_FOR[name] ?? MOST_BYTES;
+    if (name.endsWith(".js") && size > most) faults.push(`${name} has ${size} bytes gzipped; ${most} are allowed`);
   }
   if (process.argv.includes("--check")) {
     const there = await contents(served);

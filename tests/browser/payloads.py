@@ -1,8 +1,8 @@
 """Words that run as a script wherever a page takes text for HTML, a link for a safe one or an image for harmless.
 
 Each calls `pwned()` or loads something from `evil.example`, where a page lets it. They are of the kinds that were found
-in peers: handlers, protocols, encodings, broken tags, SVG and MathML, templates, Markdown links and images, and marks
-that our own renderer gives a meaning.
+in peers: handlers, protocols, encodings, broken tags, SVG and MathML, templates, Markdown links and images, formulas,
+and marks that our own renderer gives a meaning.
 """
 
 HANDLERS = (
@@ -100,4 +100,18 @@ MARKDOWN = (
     "{{constructor.constructor('pwned()')()}}",
     "${pwned()}",
 )
-PAYLOADS = HANDLERS + MARKDOWN
+FORMULAS = (
+    "$\\href{javascript:pwned()}{x}$",
+    "$$\n\\href{javascript:pwned()}{x}\n$$",
+    "$\\url{javascript:pwned()}$",
+    "$\\includegraphics{https://evil.example/x.png}$",
+    "$\\text{<img src=x onerror=pwned()>}$",
+    "$\\htmlData{onclick=pwned()}{x}$",
+    "$\\htmlStyle{background:url(https://evil.example/x.png)}{x}$",
+    '$\\class{x" onmouseover="pwned()}{x}$',
+    "$\\color{red;background:url(https://evil.example/x.png)}x$",
+    "$\\def\\x{\\x\\x}\\x$",
+    "\\(\\href{javascript:pwned()}{x}\\)",
+    "\\[\n\\style{x}{<script>pwned()</script>}\n\\]",
+)
+PAYLOADS = HANDLERS + MARKDOWN + FORMULAS

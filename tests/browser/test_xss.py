@@ -26,7 +26,8 @@ _TRAP = "window.pwned = () => { window.caught = true; }; window.alert = window.p
 # What payloads would leave behind: elements and attributes that our own code never makes, and links to anywhere else.
 _LEFT_BEHIND = """() => {
   const FOREIGN = ['script', 'img', 'iframe', 'frame', 'object', 'embed', 'style', 'link', 'meta', 'base', 'video',
-    'audio', 'source', 'math', 'marquee', 'template', 'title', 'noscript'];
+    'audio', 'source', 'marquee', 'template', 'title', 'noscript', 'annotation', 'annotation-xml', 'mglyph'];
+  const MATH = 'http://www.w3.org/1998/Math/MathML';
   const found = [];
   if (window.caught) found.push('it ran');
   const look = (root) => {
@@ -34,6 +35,8 @@ _LEFT_BEHIND = """() => {
       if (one.shadowRoot) look(one.shadowRoot);
       const inside = one.closest('.chat, .frame, .tip, .about, .parts, .picker');
       if (inside && FOREIGN.includes(one.localName)) found.push(one.outerHTML);
+      const formula = one.closest('math');
+      if (formula && !(formula.closest('.formula.set') && one.namespaceURI === MATH)) found.push(one.outerHTML);
       if (one.localName === 'svg' && one.getAttribute('aria-hidden') !== 'true') found.push(one.outerHTML);
       for (const {name, value} of one.attributes) {
         if (/^on|^(srcdoc|formaction|action|xlink:href)$/i.test(name)) found.push(`${name}=${value}`);
@@ -113,6 +116,7 @@ def test_a_server_that_says_payloads_everywhere_runs_nothing(
         trap = trapped("about:blank")
         page = trap.page
         page.route(lambda url: url.startswith(site.address) and _is_door(url), lie)
+        page.route("**/widget/math.js", lambda route: route.fulfill(response=route.fetch(), headers=_SCRIPT))
         page.goto(f"{site.address}/chat" if where == "page" else f"{host.address}/x.html")
         if where == "widget":
             page.get_by_role("button", name="Ask the book").click()
@@ -139,6 +143,7 @@ def test_a_server_that_says_payloads_everywhere_runs_nothing(
             expect(page.locator(".frame")).to_be_visible()
         expect(page.locator(".message")).to_have_count(2 * len(PAYLOADS))
         page.locator(".scroller").evaluate("(one) => one.scrollTo(0, 0)")
+        expect(page.locator(".formula.set").first).to_be_attached()
         trap.check("history")
         page.get_by_role("button", name="New conversation").click()
         expect(page.locator(".questions button").first).to_be_visible()
@@ -241,6 +246,7 @@ def test_a_model_that_writes_payloads_runs_nothing(linked_home: Path, trapped: C
 
 
 _OPEN = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*"}
+_SCRIPT = {"content-type": "text/javascript", **_OPEN}
 
 
 def _is_door(url: str) -> bool:

@@ -109,7 +109,12 @@ async def test_a_page_loads_nothing_from_elsewhere_and_runs_nothing_inline(http:
 
 @pytest.mark.parametrize(
     ("path", "kind"),
-    [("/chat.js", "text/javascript"), ("/widget.js", "text/javascript"), ("/widget/de.json", "application/json")],
+    [
+        ("/chat.js", "text/javascript"),
+        ("/widget.js", "text/javascript"),
+        ("/widget/math.js", "text/javascript"),
+        ("/widget/de.json", "application/json"),
+    ],
 )
 async def test_what_a_browser_has_already_is_not_sent_again(http: httpx2.AsyncClient, path: str, kind: str) -> None:
     first = await http.get(path, headers={"Accept-Encoding": "gzip"})

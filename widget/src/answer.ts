@@ -32,7 +32,7 @@ export function headlineOf({ standing }: Told): Word | undefined {
 }
 
 export function show(message: Told, asks: Asks): HTMLElement {
-  const item = h("li", { class: `message ${message.role}`, "data-standing": message.standing });
+  const item = h("div", { class: `message ${message.role}`, role: "listitem", "data-standing": message.standing });
   draw(item, message, asks);
   return item;
 }

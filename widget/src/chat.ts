@@ -1,10 +1,12 @@
 /** The chat: header, conversation, composer and source panel, in the page or in a widget. */
 
-import { asMarkdown, type Asks, draw, headlineOf, scopeChip, show } from "./answer";
+import { asMarkdown, type Asks, headlineOf, scopeChip } from "./answer";
 import type { Client, Welcome } from "./client";
 import { copied } from "./clipboard";
 import { CLOSE, FRESH, LATEST, SEND, STOP } from "./icons";
+import { List } from "./list";
 import { render } from "./markdown";
+import { mathFrom } from "./math";
 import type { Conversation, Selection, Told } from "./model";
 import { Panel } from "./panel";
 import { h, icon } from "./safe";
@@ -37,7 +39,7 @@ export class Chat {
   readonly #asks: Asks;
   readonly #tip = new Tip();
   readonly #panel: Panel;
-  readonly #list: HTMLOListElement;
+  readonly #list: List;
   readonly #scroller: HTMLElement;
   readonly #earlier: HTMLButtonElement;
   readonly #welcome = h("div", { class: "welcome" });
@@ -47,7 +49,6 @@ export class Chat {
   readonly #scope = h("div");
   readonly #latest: HTMLButtonElement;
   readonly #picker = h("div", { class: "picker" });
-  readonly #shown = new Map<string, { message: Told; item: HTMLElement }>();
   #selection: Selection | undefined;
   #scheduled = false;
   #atEnd = true;
@@ -59,6 +60,7 @@ export class Chat {
   constructor(setting: Setting) {
     this.#setting = setting;
     const { say, client } = setting;
+    mathFrom(client.where.server);
     this.talk = new Talk(client);
     this.#panel = new Panel(client, say);
     this.#asks = {
@@ -77,7 +79,7 @@ export class Chat {
       askWhole: (question) => void this.ask(question),
       keyForm: () => this.#keyForm(),
     };
-    this.#list = h("ol", { class: "messages", "aria-label": say("conversation") });
+    this.#list = new List(say("conversation"), this.#asks);
     this.#latest = h(
       "button",
       {
@@ -96,7 +98,7 @@ export class Chat {
       { class: "scroller", tabindex: "0", role: "region", "aria-label": say("conversation"), on: { scroll: () => this.#scrolled() } },
       this.#welcome,
       this.#earlier,
-      this.#list,
+      this.#list.element,
     );
     this.#field = h("textarea", {
       rows: "1",
@@ -121,7 +123,7 @@ export class Chat {
       this.#panel.element,
       this.#tip.element,
     );
-    this.#grows.observe(this.#list);
+    this.#grows.observe(this.#list.element);
     this.talk.hear(() => this.#schedule());
     window.addEventListener("online", this.#online);
   }
@@ -299,10 +301,10 @@ export class Chat {
     const streaming = state.streamingMessageId !== null;
     // Where the browser itself stays with what is being read, measuring would only cost a layout.
     const stays = CSS.supports("overflow-anchor", "auto") && this.#scroller.scrollTop > 0;
-    const anchor = this.#atEnd || stays ? null : this.#list.firstElementChild;
+    const { first } = this.#list;
+    const anchor = this.#atEnd || stays ? null : first;
     const top = anchor?.getBoundingClientRect().top;
-    const [first] = this.#shown.keys();
-    this.#messages(state.messages);
+    this.#list.show(state.messages).forEach((answer) => this.#told(answer));
     this.#welcome.hidden = state.messages.length > 0;
     this.#earlier.hidden = !state.earlier;
     this.#button.replaceChildren(icon(streaming ? STOP : SEND));
@@ -310,33 +312,11 @@ export class Chat {
     this.#button.title = say(streaming ? "stop" : "send");
     this.element.toggleAttribute("data-streaming", streaming);
     if (this.#atEnd) this.#toEnd(false);
-    else if (anchor?.isConnected && first !== state.messages[0]?.id) {
+    else if (anchor?.isConnected && first !== this.#list.first) {
       // What was recalled went in above: stay with what is being read.
       this.#scroller.scrollTop += anchor.getBoundingClientRect().top - top!;
     }
     this.#latest.hidden = this.#atEnd;
-  }
-
-  #messages(messages: Told[]): void {
-    const present = new Set(messages.map(({ id }) => id));
-    for (const [id, { item }] of this.#shown) {
-      if (present.has(id)) continue;
-      item.remove();
-      this.#shown.delete(id);
-    }
-    let before: Element | null = null;
-    for (const message of messages) {
-      const known = this.#shown.get(message.id);
-      const item = known?.item ?? show(message, this.#asks);
-      if (known && known.message !== message) {
-        draw(item, message, this.#asks);
-        if (known.message.isStreaming && !message.isStreaming) this.#told(message);
-      }
-      if (!known || known.message !== message) this.#shown.set(message.id, { message, item });
-      const place: Element | null = before ? before.nextElementSibling : this.#list.firstElementChild;
-      if (place !== item) this.#list.insertBefore(item, place);
-      before = item;
-    }
   }
 
   /** Screen readers hear an answer once, whole, and not every word as it comes. */

@@ -1,6 +1,7 @@
 /** What stands inside a paragraph: emphasis, code, formulas, links, citations. In time that grows with its length. */
 
 import type { Range, Rendering } from "./markdown";
+import { setFormula } from "./math";
 import { add, h, safeUrl } from "./safe";
 
 export interface Inline {
@@ -48,7 +49,10 @@ const BARE = /https?:\/\/[^\s<>"'`*|\uE000-\uE1FF]*[^\s<>"'`*|.,;:!?()[\]{}\uE00
 const BREAK = /<br ?\/?>|(?: {2,20}|\\)\n/iy;
 const CITATION = /\[(\d{1,4})\]/y;
 const TARGET = /\(\s*(?:<([^<>\n]*)>|([^\s()]*(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)/y;
-const FORMULA = /\$\$?(?=[^\s$\d])([^$\n]*[^\s$])\$\$?(?![\w/])/y;
+const FORMULA = /\$\$?(?=[^\s$\d]|\d[^$\n]*[\\^_={])([^$\n]*[^\s$])\$\$?(?![\w/])/y; // but not "$5 or $6"
+/** As models write formulas, and as others escape brackets. */
+const BRACKETED = /\\(?:\(((?:[^\\\n]|\\[^()[\]\n]){1,500})\\\)|\[((?:[^\\\n]|\\[^()[\]\n]){1,500})\\\])/y;
+const LIKE_TEX = /[\\^_={+]|^\s*[a-z]\s*$/i;
 const PLAIN = /(?:[^\\`*_~[\]!<&$h\n ]| (?=[^ \n]))+/y;
 const FARTHEST_BACK = 60;
 const DEEPEST = 2; // an image in a link
@@ -78,6 +82,13 @@ export function inline(rendering: Rendering): Inline {
       const range = ranges[number];
       if (parent && range) add(parent, rendering.behind?.(range));
     }
+  }
+
+  function formula(tex: string): Node {
+    const shown = h("span", { class: "formula", dir: "ltr" });
+    verbatim(shown, tex);
+    setFormula(shown, withoutMarks(tex), false);
+    return shown;
   }
 
   function citation(number: number): Node | null {
@@ -118,14 +129,11 @@ export function inline(rendering: Rendering): Inline {
         }
         at = next;
       } else if ((hit = match(BREAK))) node(h("br"));
+      else if ((hit = match(FORMULA) ?? bracketed())) node(formula(hit[1] ?? hit[2]!));
       else if ((hit = match(ESCAPED))) put(hit[1]!);
       else if ((hit = match(ENTITY))) put(entity(hit));
       else if ((hit = match(AUTOLINK)) || (here === "h" && !/\w/.test(text[at - 1] ?? "") && (hit = match(BARE)))) {
         link(hit[1] ?? hit[0], withoutMarks(hit[1] ?? hit[0]));
-      } else if ((hit = match(FORMULA))) {
-        const shown = h("code", { class: "formula", dir: "ltr" });
-        verbatim(shown, hit[1]!);
-        node(shown);
       } else if (here === "[" && rendering.cite && text[brackets.get(at)! + 1] !== "(" && (hit = match(CITATION))) {
         const made = citation(Number(hit[1]));
         if (made) node(made);
@@ -138,6 +146,14 @@ export function inline(rendering: Rendering): Inline {
       }
     }
     return found;
+
+    function bracketed(): RegExpExecArray | null {
+      const start = at;
+      const hit = match(BRACKETED);
+      if (hit && LIKE_TEX.test(hit[1] ?? hit[2]!)) return hit;
+      at = start;
+      return null;
+    }
 
     function link(words: string, address: string): void {
       const url = safeUrl(address);

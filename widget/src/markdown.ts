@@ -4,6 +4,7 @@
  */
 
 import { inline, type Inline, withoutMarks } from "./inline";
+import { setFormula } from "./math";
 import { add, h } from "./safe";
 
 /** A stretch of the text that is shown in a way of its own. */
@@ -115,7 +116,7 @@ function divides(line: string): boolean {
 function block(lines: string[], at: number, plain: string, inParagraph: boolean): Block | null {
   let found: RegExpExecArray | null;
   if ((found = FENCE.exec(plain))) return fenced(lines, at, found[1]!);
-  if (plain.trim().startsWith("$$") && !plain.trim().slice(2).includes("$$")) return formula(lines, at);
+  if (/^\s*(?:\$\$|\\\[)/.test(plain)) return formula(lines, at, plain);
   if (inParagraph && /^ {0,3}(=+|-+) *$/.test(plain)) return { next: at + 1, underlines: true, show: () => undefined };
   if (RULE.test(plain)) return { next: at + 1, show: (parent) => add(parent, h("hr")) };
   if (HEADING.test(plain)) return heading(lines, at);
@@ -166,22 +167,30 @@ function indented(lines: string[], at: number): Block {
   return { next: end, show: (parent, say) => code(parent, say, lines.slice(at, end), 4) };
 }
 
-function formula(lines: string[], at: number): Block {
-  let end = at + 1;
-  const first = withoutMarks(lines[at]!).trim().slice(2);
-  const ends = (line: string): boolean => /\$\$\s*(?:\[\d+\]\s*)*$/.test(line) || !line.trim();
-  while (end < lines.length && !ends(withoutMarks(lines[end]!))) end += 1;
-  const last = lines[end] ?? "";
-  const close = last.indexOf("$$");
+/** `$$ … $$` or `\[ … \]`, on lines of their own. What stands in the middle of a sentence is read with it. */
+function formula(lines: string[], at: number, plain: string): Block | null {
+  const dollars = plain.trim().startsWith("$$");
+  const closing = dollars ? "$$" : "\\]";
+  const start = lines[at]!.indexOf(dollars ? "$$" : "\\[") + 2;
+  if (start < 2) return null; // something else begins in the middle of it
+  let end = at;
+  let close = lines[at]!.indexOf(closing, start);
+  while (close < 0 && withoutMarks(lines[end + 1] ?? "").trim()) close = lines[++end]!.indexOf(closing);
+  const rest = close < 0 ? "" : lines[end]!.slice(close + 2);
+  if (close < 0 ? !dollars : end === at && !/^(?:[\s.,;]|\[\d+\])*$/.test(withoutMarks(rest))) return null;
+  const inner = lines.slice(at, end + 1);
+  if (close >= 0) inner.push(inner.pop()!.slice(0, close));
+  inner[0] = inner[0]!.slice(start);
+  const tex = inner.filter((line) => line.trim()).join("\n");
   return {
-    next: end + (close < 0 ? 0 : 1),
+    next: end + 1,
     show: (parent, say) => {
-      say.note(lines[at]!);
-      const shown = h("pre", { class: "formula", tabindex: "0", dir: "ltr" });
-      const inner = [first, ...lines.slice(at + 1, end), close < 0 ? "" : last.slice(0, close)];
-      say.verbatim(shown, inner.filter((line) => line.trim()).join("\n"));
+      say.note(lines[at]!.slice(0, start));
+      const shown = h("div", { class: "formula", tabindex: "0", dir: "ltr" });
+      say.verbatim(shown, tex);
+      setFormula(shown, withoutMarks(tex), true);
       add(parent, shown);
-      if (close >= 0) trailing(last.slice(close + 2), parent, say);
+      trailing(rest, parent, say);
     },
   };
 }

@@ -54,6 +54,26 @@ export function safeUrl(address: string | null | undefined): string | null {
   }
 }
 
+const MATH = new Set(
+  (
+    "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts mprescripts " +
+    "none mtable mtr mtd mstyle mpadded mphantom menclose semantics"
+  ).split(" "),
+);
+const MATH_ATTRIBUTE =
+  /^(accent|accentunder|class|columnalign|columnlines|columnspacing|depth|dir|display|displaystyle|fence|form|height|largeop|linethickness|lspace|mathcolor|mathsize|mathvariant|maxsize|minsize|movablelimits|notation|rowlines|rowspacing|rspace|scriptlevel|separator|stretchy|style|symmetric|voffset|width|xmlns)$/;
+const MATH_SPACE = "http://www.w3.org/1998/Math/MathML";
+
+/** Whether an element and all in it is MathML that shows symbols, leads nowhere and loads nothing. */
+export function isMath(element: Element): boolean {
+  return [element, ...element.querySelectorAll("*")].every(
+    (one) =>
+      one.namespaceURI === MATH_SPACE &&
+      MATH.has(one.localName) &&
+      [...one.attributes].every(({ name, value }) => MATH_ATTRIBUTE.test(name) && !/url|expression|import|position/i.test(value)),
+  );
+}
+
 /** A drawing of one line; the words beside it say what it means. */
 export function icon(path: string): SVGSVGElement {
   const space = "http://www.w3.org/2000/svg";

@@ -41,15 +41,30 @@ describe("what books write", () => {
     ["a fence in a list", "- a\n  ```\n  x\n   y\n  ```", "<ul><li>a<pre><code>x\n y</code></pre></li></ul>"],
     ["indented code", "a\n\n    x\n      y\n\nb", "<p>a</p><pre><code>x\n  y</code></pre><p>b</p>"],
     ["shell variables and prices", "Use $HOME/$USER, $5 and 6$", "<p>Use $HOME/$USER, $5 and 6$</p>"],
-    ["a formula between two", "$$x = y$$ so", '<p><code class="formula">x = y</code> so</p>'],
-    ["a formula over lines that begin with it", "$$ a = b\n+ c $$\n\nd", '<pre class="formula"> a = b\n+ c </pre><p>d</p>'],
-    ["a formula that never ends", "$$\na\n\nb", '<pre class="formula">a</pre><p>b</p>'],
+    ["a formula between two", "$$x = y$$ so", '<p><span class="formula">x = y</span> so</p>'],
+    ["a formula over lines that begin with it", "$$ a = b\n+ c $$\n\nd", '<div class="formula"> a = b\n+ c </div><p>d</p>'],
+    ["a formula that never ends", "$$\na\n\nb", '<div class="formula">a</div><p>b</p>'],
     ["an absolute value", "|x| = 3 when |y| is", "<p>|x| = 3 when |y| is</p>"],
     ["a list behind a quotation", "> a\n* b", "<blockquote><p>a</p></blockquote><ul><li>b</li></ul>"],
     ["a title with an anchor", "## Feet {#feet}", '<p class="title">Feet </p>'],
     ["a title that ends in a sharp", "# C#", '<p class="title">C#</p>'],
-    ["a formula", "so $k_1, k_2$ and $5 or $6", '<p>so <code class="formula">k_1, k_2</code> and $5 or $6</p>'],
-    ["a formula of its own", "$$\nx_1 * y_2 *\n$$", '<pre class="formula">x_1 * y_2 *</pre>'],
+    ["a formula", "so $k_1, k_2$ and $5 or $6", '<p>so <span class="formula">k_1, k_2</span> and $5 or $6</p>'],
+    [
+      "a formula that begins with a number",
+      "is $9.81 \\text{ m/s}^2$ here",
+      '<p>is <span class="formula">9.81 \\text{ m/s}^2</span> here</p>',
+    ],
+    ["prices", "$5/$6, $5-$10, US$5 and A$7.", "<p>$5/$6, $5-$10, US$5 and A$7.</p>"],
+    [
+      "a formula as models write it",
+      "gains \\(K_p\\) and \\(x\\)",
+      '<p>gains <span class="formula">K_p</span> and <span class="formula">x</span></p>',
+    ],
+    ["brackets that are escaped", "\\(see there\\) \\[12\\]", "<p>(see there) [12]</p>"],
+    ["a formula of its own as models write it", "So\n\\[\nx = y\n\\]\nholds.", '<p>So</p><div class="formula">x = y</div><p>holds.</p>'],
+    ["a formula of its own on one line", "$$x = y$$", '<div class="formula">x = y</div>'],
+    ["an escaped bracket at the front", "\\[sic\\] it is\n\\[ and", "<p>[sic] it is\n[ and</p>"],
+    ["a formula of its own", "$$\nx_1 * y_2 *\n$$", '<div class="formula">x_1 * y_2 *</div>'],
     [
       "a table",
       "| a | b |\n|---|:-:|\n| 1 | `x\\|y` |",
@@ -108,7 +123,7 @@ describe("citations", () => {
   test("behind a fence, a table or a formula are shown there", () => {
     expect(html("```\nx\n``` [1]", { cite })).toBe("<pre><code>x</code></pre><p><sup>1/0</sup></p>");
     expect(html("| a | b | [1]", { cite })).toBe('<div class="table"><table><tr><td>a</td><td>b <sup>1/0</sup></td></tr></table></div>');
-    expect(html("$$\nx\n$$ [1]", { cite })).toBe('<pre class="formula">x</pre><p><sup>1/0</sup></p>');
+    expect(html("$$\nx\n$$ [1]", { cite })).toBe('<div class="formula">x</div><p><sup>1/0</sup></p>');
   });
 
   test("a digit run of any length is shown as it is", () => {

@@ -74,6 +74,12 @@ async def widget(request: Request) -> Response:
     return _serve("widget.js", request)
 
 
+@router.get("/widget/math.js", openapi_extra=OPEN, include_in_schema=False)
+async def formulas(request: Request) -> Response:
+    """What sets formulas; asked for when the first one is shown."""
+    return _serve("math.js", request)
+
+
 @router.get("/widget/{language}.json", openapi_extra=OPEN, include_in_schema=False)
 async def language(language: str, request: Request) -> Response:
     name = f"languages/{language}.json"
