@@ -28,7 +28,7 @@ from playwright.sync_api import (
 
 from citewell.models import IngestResult
 from citewell.settings import Settings
-from tests.conftest import BOOK, made_once, settings_for
+from tests.conftest import BOOK, copied, made_once, settings_for
 from tests.conftest import take_in as ingest
 from tests.doors.live import Live, live
 
@@ -55,10 +55,10 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def linked_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example book with the addresses of its pages."""
+def linked_home(tmp_path_factory: pytest.TempPathFactory, book_home: Path) -> Path:
+    """The example book with the addresses of its pages; nothing of it is embedded twice."""
     book = partial(take_in, base_url="https://book.example.org")
-    return made_once(tmp_path_factory, "linked", lambda home: book(home, BOOK))
+    return made_once(tmp_path_factory, "linked", lambda home: book(copied(book_home, home), BOOK))
 
 
 def take_in(home: Path, *paths: Path, **how: Any) -> IngestResult:

@@ -58,6 +58,15 @@ def formatted(stage: Stage) -> Iterator[Page]:
 
 
 @contextmanager
+def formulas(stage: Stage) -> Iterator[Page]:
+    """An answer with formulas, beside its source."""
+    page = stage.opened(f"{stage.site.address}/chat")
+    ask(page, "What are the equations of motion of a humanoid?").locator("button.mark").first.click()
+    expect(page.locator("dialog.panel math").first).to_be_visible()
+    yield page
+
+
+@contextmanager
 def uncovered(stage: Stage) -> Iterator[Page]:
     page = stage.opened(f"{stage.site.address}/chat")
     expect(ask(page, UNCOVERED)).to_have_attribute("data-standing", "uncovered")
@@ -286,8 +295,8 @@ def library_key(stage: Stage) -> Iterator[Page]:
 
 State = Callable[[Stage], AbstractContextManager[Page]]
 STATES: list[State] = [
-    empty, answered, excerpt, source, formatted, uncovered, unsure, outside_selection, waiting, growing, stopped,
-    doubted, silent, offline, busy, unavailable, cut, nothing_there, key_asked, outdated, right_to_left,
+    empty, answered, excerpt, source, formatted, formulas, uncovered, unsure, outside_selection, waiting, growing,
+    stopped, doubted, silent, offline, busy, unavailable, cut, nothing_there, key_asked, outdated, right_to_left,
     widget_closed, widget_open, widget_source, widget_selection, library, library_key,
 ]  # fmt: skip
 

@@ -38,6 +38,7 @@ OPEN = {
     ("GET", "/library"),
     ("GET", "/library.js"),
     ("GET", "/widget.js"),
+    ("GET", "/widget/math.js"),
     ("GET", "/widget/{language}.json"),
     ("GET", "/page.css"),
     ("GET", "/icon.svg"),
