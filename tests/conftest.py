@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import connect
@@ -162,7 +163,8 @@ def ready(server: PostgresServer) -> str:
         async def prepare() -> None:
             await (await Database.open(server.create(name=template))).close()
 
-        asyncio.run(prepare())
+        with ThreadPoolExecutor(1) as aside:  # a loop may run in this thread already
+            aside.submit(asyncio.run, prepare()).result()
     return server.create(template=template)
 
 
