@@ -163,10 +163,12 @@ def ask(page: Page, question: str) -> Locator:
     return answer
 
 
-def faults_for_everyone(page: Page) -> list[str]:
+def faults_for_everyone(page: Page, *, colours_only: bool = False) -> list[str]:
     """What axe finds that keeps somebody out: a line for each element."""
-    page.evaluate(_AXE.read_text())
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(_AXE.read_text())
+    only = {"runOnly": ["color-contrast"]} if colours_only else {}
+    found = page.evaluate("(how) => axe.run(document, how)", {"resultTypes": ["violations"], **only})
     return [
         f"{rule['id']} ({rule['impact']}): {node['html'][:150]} — {node['failureSummary'][:200]}"
         for rule in found["violations"]

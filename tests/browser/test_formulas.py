@@ -28,6 +28,8 @@ _HARMFUL = (
     r"\htmlData{x=y}{z}",
     r"\htmlStyle{position:fixed}{x}",
     r"\def\x{\x\x}\x",
+    r"\newcommand{\x}{xxxxxxxx}\x\x\x\x",
+    r"\cancelto{0}{x}",
 )
 _BROKEN = (r"\nosuchcommand{x}", r"\frac{1}{", "x}{", r"\begin{matrix} a")
 
@@ -52,6 +54,9 @@ def test_every_formula_of_the_book_can_be_set(chat: Page) -> None:
         r"\cancel{x} \boxed{y} \overbrace{a+b}^{n} \underset{x}{\arg\min}",
         r"\sum_{i=1}^{n} \int_0^\infty e^{-x^2}\,dx \;\not\in\; \mathcal{L}",
         r"\ce{2H2 + O2 -> 2H2O}",
+        r"\begin{align} a &= b \\ &= c \end{align}",
+        r"\begin{equation} a = b \end{equation}",
+        r"\overline{A} \underline{x} \sout{x} \colorbox{yellow}{x}",
     ],
 )
 def test_what_books_write_can_be_set(chat: Page, tex: str) -> None:
@@ -72,6 +77,35 @@ def test_an_answer_and_its_source_show_formulas(chat: Page) -> None:
     expect(chat.locator("dialog.panel .formula math").first).to_be_visible()
     chat.reload()
     expect(chat.locator("div.formula math")).to_be_visible()
+
+
+def test_bars_and_strokes_are_drawn(chat: Page) -> None:
+    """Without a style of their own, "not A" would be shown as "A"."""
+    expect(ask(chat, QUESTION).locator("div.formula math")).to_be_visible()
+    drawn = chat.evaluate(
+        r"""async () => {
+            const {typeset} = await import('/widget/math.js');
+            const [bar, stroke] = ['\\overline{A}', '\\cancel{x}'].map((tex) => typeset(tex, false));
+            document.querySelector('.words').append(bar, stroke);
+            const line = getComputedStyle(bar.querySelector('menclose')).borderTopStyle;
+            return [line, getComputedStyle(stroke.querySelector('.tml-cancel')).position];
+        }"""
+    )
+    assert drawn == ["solid", "absolute"]
+
+
+def test_what_is_selected_holds_its_formulas_as_they_were_written(chat: Page) -> None:
+    expect(ask(chat, QUESTION).locator("div.formula math")).to_be_visible()
+    chat.get_by_role("heading", name="Ask the book").click()
+    chat.evaluate("getSelection().selectAllChildren(document.querySelector('.words'))")
+    chat.get_by_role("button", name="Ask about this").click()
+    expect(chat.locator(".chip q")).to_contain_text(r"\ddot{q}")
+
+
+def test_who_hears_an_answer_hears_its_formulas_as_they_were_written(chat: Page) -> None:
+    ask(chat, "What is a capture point?")
+    ask(chat, QUESTION)
+    expect(chat.get_by_role("status")).to_contain_text(r"\ddot{q}")
 
 
 def test_formulas_are_copied_as_they_were_written(chat: Page) -> None:

@@ -325,7 +325,11 @@ export class Chat {
     if (answer.standing === "failed") return; // an alert of its own
     if (answer.standing === "stopped") return this.#announce(say("stopped"));
     const headline = headlineOf(answer);
-    const spoken = h("div", {}, render(answer.standing === "silent" ? "" : answer.content, { cite: () => h("span") })).textContent;
+    const spoken = h(
+      "div",
+      {},
+      render(answer.standing === "silent" ? "" : answer.content, { cite: () => h("span"), plain: true }),
+    ).textContent;
     this.#announce([say("done"), headline && say(headline), spoken].filter(Boolean).join(" "));
   }
 

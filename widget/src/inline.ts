@@ -1,7 +1,7 @@
 /** What stands inside a paragraph: emphasis, code, formulas, links, citations. In time that grows with its length. */
 
 import type { Range, Rendering } from "./markdown";
-import { setFormula } from "./math";
+import { formula, setFormula } from "./math";
 import { add, h, safeUrl } from "./safe";
 
 export interface Inline {
@@ -9,6 +9,8 @@ export interface Inline {
   into(parent: Node, text: string): void;
   /** Show text as it stands, as in code. */
   verbatim(parent: Node, text: string): void;
+  /** Set a formula, unless the text is for whoever hears it. */
+  set(shown: HTMLElement): void;
   /** Take notice of ranges that begin or end in what is not shown. */
   note(text: string): void;
 }
@@ -21,7 +23,7 @@ export function withoutMarks(text: string, instead = ""): string {
 
 type Token =
   | { kind: "text"; text: string }
-  | { kind: "node"; node: Node }
+  | { kind: "node"; make: () => Node }
   | { kind: "open" | "close"; name: "em" | "strong" | "del" }
   | { kind: "run"; mark: string; size: number; opens: boolean; closes: boolean };
 
@@ -49,10 +51,19 @@ const BARE = /https?:\/\/[^\s<>"'`*|\uE000-\uE1FF]*[^\s<>"'`*|.,;:!?()[\]{}\uE00
 const BREAK = /<br ?\/?>|(?: {2,20}|\\)\n/iy;
 const CITATION = /\[(\d{1,4})\]/y;
 const TARGET = /\(\s*(?:<([^<>\n]*)>|([^\s()]*(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)/y;
-const FORMULA = /\$\$?(?=[^\s$\d]|\d[^$\n]*[\\^_={])([^$\n]*[^\s$])\$\$?(?![\w/])/y; // but not "$5 or $6"
-/** As models write formulas, and as others escape brackets. */
-const BRACKETED = /\\(?:\(((?:[^\\\n]|\\[^()[\]\n]){1,500})\\\)|\[((?:[^\\\n]|\\[^()[\]\n]){1,500})\\\])/y;
-const LIKE_TEX = /[\\^_={+]|^\s*[a-z]\s*$/i;
+// `$x$`, but neither "$5 or $6" nor "$HOME/$USER"; `$$ x $$`; and, as models write, `\(x\)` and `\[x\]`.
+const FORMULA = /(?<![\w$])\$(?=[^\s$\d]|\d[^$`]*[\\^_={]|\d[^\s$`]*\$(?!\w))([^$`]*[^\s$\\`])\$(?!(?!(?:th|st|nd|rd)\b)\w|\/(?!\$)|[({])/y;
+const DISPLAYED = /\$\$\s*([^$`]{1,1000}?)\s*\$\$(?!\$)/y;
+const ROUND = /\\\(((?:[^\\]|\\[^()[\]]){1,500})\\\)/y;
+const SQUARE = /(?<![\w\])])\\\[((?:[^\\]|\\[^()[\]]){1,500})\\\]/y;
+const LIKE_TEX = /[\\^_={+<>]|^\s*[a-z]\s*$/i;
+
+/** Whether `\(…\)` or `\[…\]` holds a formula, and not words whose brackets somebody escaped. */
+export function isTex(text: string, square: boolean): boolean {
+  const plain = withoutMarks(text);
+  if (/\\_/.test(plain) || (!/\\[a-z]/i.test(plain) && /[a-z]{4,} [a-z]{2,}/i.test(plain))) return false;
+  return square ? /\\[a-z]{2,}|[\^=]|_\{?\w/i.test(plain) : LIKE_TEX.test(plain);
+}
 const PLAIN = /(?:[^\\`*_~[\]!<&$h\n ]| (?=[^ \n]))+/y;
 const FARTHEST_BACK = 60;
 const DEEPEST = 2; // an image in a link
@@ -84,11 +95,15 @@ export function inline(rendering: Rendering): Inline {
     }
   }
 
-  function formula(tex: string): Node {
-    const shown = h("span", { class: "formula", dir: "ltr" });
+  function formulaOf(tex: string): Node {
+    const shown = formula(withoutMarks(tex), false);
     verbatim(shown, tex);
-    setFormula(shown, withoutMarks(tex), false);
+    set(shown);
     return shown;
+  }
+
+  function set(shown: HTMLElement): void {
+    if (!rendering.plain) setFormula(shown);
   }
 
   function citation(number: number): Node | null {
@@ -103,10 +118,11 @@ export function inline(rendering: Rendering): Inline {
     const brackets = pairs(text);
     const ticks = new Ticks(text);
     let at = 0;
-    const match = (pattern: RegExp): RegExpExecArray | null => {
+    const match = (pattern: RegExp, inner?: RegExp): RegExpExecArray | null => {
       pattern.lastIndex = at;
       const hit = pattern.exec(text);
-      if (hit) at = pattern.lastIndex;
+      if (!hit || (inner && !inner.test(hit[1]!))) return null;
+      at = pattern.lastIndex;
       return hit;
     };
     const put = (part: string): void => {
@@ -114,7 +130,8 @@ export function inline(rendering: Rendering): Inline {
       if (last?.kind === "text") last.text += part;
       else found.push({ kind: "text", text: part });
     };
-    const node = (made: Node): number => found.push({ kind: "node", node: made });
+    // Made when its turn comes: a range may begin in what stands before it.
+    const node = (make: () => Node): number => found.push({ kind: "node", make });
     while (at < text.length) {
       let hit: RegExpExecArray | null;
       const here = text[at]!;
@@ -123,20 +140,23 @@ export function inline(rendering: Rendering): Inline {
         const [inner, next] = ticks.span(at);
         if (inner === null) put(text.slice(at, next));
         else {
-          const code = h("code", { dir: "ltr" });
-          verbatim(code, inner);
-          node(code);
+          node(() => {
+            const code = h("code", { dir: "ltr" });
+            verbatim(code, inner);
+            return code;
+          });
         }
         at = next;
-      } else if ((hit = match(BREAK))) node(h("br"));
-      else if ((hit = match(FORMULA) ?? bracketed())) node(formula(hit[1] ?? hit[2]!));
+      } else if ((hit = match(BREAK))) node(() => h("br"));
+      else if (here === "$" && ((hit = match(DISPLAYED, LIKE_TEX)) || (hit = match(FORMULA, /[\\^_={]|^[^\n]*$/)))) tex(hit[1]!);
+      else if (here === "\\" && (hit = bracketed())) tex(hit[1]!);
       else if ((hit = match(ESCAPED))) put(hit[1]!);
       else if ((hit = match(ENTITY))) put(entity(hit));
       else if ((hit = match(AUTOLINK)) || (here === "h" && !/\w/.test(text[at - 1] ?? "") && (hit = match(BARE)))) {
         link(hit[1] ?? hit[0], withoutMarks(hit[1] ?? hit[0]));
       } else if (here === "[" && rendering.cite && text[brackets.get(at)! + 1] !== "(" && (hit = match(CITATION))) {
         const made = citation(Number(hit[1]));
-        if (made) node(made);
+        if (made) node(() => made);
         else put(hit[0]);
       } else if (here === "[" || (here === "!" && text[at + 1] === "[")) bracket(here === "!");
       else if ("*_~".includes(here)) run(here);
@@ -147,19 +167,26 @@ export function inline(rendering: Rendering): Inline {
     }
     return found;
 
+    function tex(inner: string): void {
+      node(() => formulaOf(inner));
+    }
+
     function bracketed(): RegExpExecArray | null {
       const start = at;
-      const hit = match(BRACKETED);
-      if (hit && LIKE_TEX.test(hit[1] ?? hit[2]!)) return hit;
+      const square = text[at + 1] === "[";
+      const hit = match(square ? SQUARE : ROUND);
+      if (hit && isTex(hit[1]!, square)) return hit;
       at = start;
       return null;
     }
 
     function link(words: string, address: string): void {
       const url = safeUrl(address);
-      const made = url ? h("a", { href: url }) : h("span");
-      verbatim(made, words);
-      node(made);
+      node(() => {
+        const made = url ? h("a", { href: url }) : h("span");
+        verbatim(made, words);
+        return made;
+      });
     }
 
     /** `[words](address)` and `![words](address)`: an image is told by its words and never loaded. */
@@ -176,9 +203,12 @@ export function inline(rendering: Rendering): Inline {
       const words = text.slice(start + 1, end);
       at = TARGET.lastIndex;
       const url = image ? null : safeUrl(withoutMarks(target[1] ?? target[2] ?? ""));
-      const made = url ? h("a", { href: url }) : h("span", image ? { class: "image" } : {});
-      resolve(tokens(words, depth + 1), made);
-      node(made);
+      const inner = tokens(words, depth + 1);
+      node(() => {
+        const made = url ? h("a", { href: url }) : h("span", image ? { class: "image" } : {});
+        resolve(inner, made);
+        return made;
+      });
     }
 
     function run(mark: string): void {
@@ -231,7 +261,7 @@ export function inline(rendering: Rendering): Inline {
     const build = (token: Token): void => {
       const top = into.at(-1)!;
       if (token.kind === "text") verbatim(top, token.text);
-      else if (token.kind === "node") add(top, token.node);
+      else if (token.kind === "node") add(top, token.make());
       else if (token.kind === "open") into.push(top.appendChild(h(token.name)));
       else if (token.kind === "close" && into.length > 1) into.pop();
     };
@@ -247,6 +277,7 @@ export function inline(rendering: Rendering): Inline {
   return {
     into: (parent, text) => resolve(tokens(text), parent),
     verbatim,
+    set,
     note: (text) => {
       for (const mark of text.match(ANY_MARK) ?? []) turn(mark.charCodeAt(0), null);
     },

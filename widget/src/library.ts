@@ -2,6 +2,7 @@
 
 import type { components } from "./api";
 import { Client, Problem } from "./client";
+import formulas from "./formula.css?inline";
 import style from "./library.css?inline";
 import { render } from "./markdown";
 import { tab } from "./memory";
@@ -339,7 +340,7 @@ function when(moment: string): string {
   return new Date(moment).toLocaleString();
 }
 
-dress(document, style);
+dress(document, style, formulas);
 const library = new Library();
 document.body.append(library.element);
 void library.watch();

@@ -48,6 +48,13 @@ export class List {
 
   /** Into the box of what comes next, or into a new one: what is recalled leaves the boxes alone that are there. */
   #place(item: HTMLElement, next: Element | null, made: Set<Element>): void {
+    const focused = (item.getRootNode() as Document | ShadowRoot).activeElement as HTMLElement | null;
+    const within = focused && item.contains(focused);
+    this.#put(item, next, made);
+    if (within) focused.focus({ preventScroll: true });
+  }
+
+  #put(item: HTMLElement, next: Element | null, made: Set<Element>): void {
     leave(item);
     const box = next ? next.parentElement! : this.element.lastElementChild;
     const inside = next?.previousElementSibling;

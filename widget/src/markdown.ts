@@ -3,8 +3,8 @@
  * source. It reads the part of Markdown that books use; all else, HTML included, is shown as the text it is.
  */
 
-import { inline, type Inline, withoutMarks } from "./inline";
-import { setFormula } from "./math";
+import { inline, type Inline, isTex, withoutMarks } from "./inline";
+import { formula } from "./math";
 import { add, h } from "./safe";
 
 /** A stretch of the text that is shown in a way of its own. */
@@ -18,6 +18,8 @@ export interface Rendering {
   /** What to show for `[n]`, the k-th time it stands there (from 0); null leaves it as text. */
   cite?: ((number: number, time: number) => Node | null) | undefined;
   ranges?: Range[];
+  /** Leave formulas as they are written: for whoever hears the text. */
+  plain?: boolean;
   /** What to show behind a range. */
   behind?: (range: Range) => Node | null;
 }
@@ -70,6 +72,12 @@ function blocks(lines: string[], parent: Node, say: Inline, depth: number): void
       at += 1;
       continue;
     }
+    const front = begins(lines, at, line, plain);
+    if (front !== null) {
+      paragraph.push(line.slice(0, front));
+      lines[at] = line.slice(front);
+      continue;
+    }
     const read = depth < DEEPEST ? block(lines, at, plain, paragraph.length > 0) : null;
     if (!read) {
       paragraph.push(line);
@@ -86,6 +94,15 @@ function blocks(lines: string[], parent: Node, say: Inline, depth: number): void
     at = read.next;
   }
   flush();
+}
+
+/** Where in a line of words a formula begins that goes on in the next lines. */
+function begins(lines: string[], at: number, line: string, plain: string): number | null {
+  if (!plain.trimEnd().endsWith("$$") || plain.indexOf("$$") !== plain.lastIndexOf("$$")) return null;
+  if (!/^[^>|]*\w/.test(plain)) return null;
+  const place = line.lastIndexOf("$$");
+  const closed = lines.slice(at + 1, at + MOST_LINES).find((next) => next.includes("$$") || !withoutMarks(next).trim());
+  return place > 0 && closed?.includes("$$") ? place : null;
 }
 
 /** A range that begins before a list mark begins behind it, so that the mark is still seen as one. */
@@ -106,6 +123,7 @@ const RULE = /^ {0,3}([-*_])(?: *\1){2,} *$/;
 const ITEM = /^(\s*(?:[-*+]|(\d{1,9})[.)]))(\s+|$)/;
 const ASIDE = /^\s*:::+\s*(\w[\w-]*)?\s*(.*)$/;
 const MOST_CELLS = 50;
+const MOST_LINES = 60; // of a formula
 
 /** Whether a line parts the head of a table from its rows. */
 function divides(line: string): boolean {
@@ -116,7 +134,9 @@ function divides(line: string): boolean {
 function block(lines: string[], at: number, plain: string, inParagraph: boolean): Block | null {
   let found: RegExpExecArray | null;
   if ((found = FENCE.exec(plain))) return fenced(lines, at, found[1]!);
-  if (/^\s*(?:\$\$|\\\[)/.test(plain)) return formula(lines, at, plain);
+  const inFront = inParagraph || !/^(?: {4}|\t)/.test(plain);
+  const set = inFront && /^\s*(?:\$\$|\\\[)/.test(plain) ? displayed(lines, at, plain) : null;
+  if (set) return set;
   if (inParagraph && /^ {0,3}(=+|-+) *$/.test(plain)) return { next: at + 1, underlines: true, show: () => undefined };
   if (RULE.test(plain)) return { next: at + 1, show: (parent) => add(parent, h("hr")) };
   if (HEADING.test(plain)) return heading(lines, at);
@@ -168,27 +188,37 @@ function indented(lines: string[], at: number): Block {
 }
 
 /** `$$ … $$` or `\[ … \]`, on lines of their own. What stands in the middle of a sentence is read with it. */
-function formula(lines: string[], at: number, plain: string): Block | null {
+function displayed(lines: string[], at: number, plain: string): Block | null {
   const dollars = plain.trim().startsWith("$$");
-  const closing = dollars ? "$$" : "\\]";
-  const start = lines[at]!.indexOf(dollars ? "$$" : "\\[") + 2;
-  if (start < 2) return null; // something else begins in the middle of it
+  const closes = dollars ? /\$[\uE000-\uE1FF]*\$/g : /\\[\uE000-\uE1FF]*\]/g;
+  const [opening] = (dollars ? /^.*?\$[\uE000-\uE1FF]*\$/ : /^.*?\\[\uE000-\uE1FF]*\[/).exec(lines[at]!)!;
+  const search = (line: number, from: number): RegExpExecArray | null => {
+    closes.lastIndex = from;
+    return closes.exec(lines[line]!);
+  };
   let end = at;
-  let close = lines[at]!.indexOf(closing, start);
-  while (close < 0 && withoutMarks(lines[end + 1] ?? "").trim()) close = lines[++end]!.indexOf(closing);
-  const rest = close < 0 ? "" : lines[end]!.slice(close + 2);
-  if (close < 0 ? !dollars : end === at && !/^(?:[\s.,;]|\[\d+\])*$/.test(withoutMarks(rest))) return null;
+  let close = search(at, opening.length);
+  const goesOn = (line: string | undefined): boolean => {
+    const next = withoutMarks(line ?? "").trim();
+    return !!next && end - at < MOST_LINES && (dollars || !next.startsWith("\\["));
+  };
+  while (!close && goesOn(lines[end + 1])) close = search(++end, 0);
+  const ended = close ? closes.lastIndex : lines[end]!.length;
+  const rest = lines[end]!.slice(ended).replace(/^[.,;]/, "");
+  // One that is not closed yet may be on its way, in an answer that grows.
+  if (close ? end === at && !/^(?:\s|\[\d+\])*$/.test(withoutMarks(rest)) : !dollars || end + 1 < lines.length) return null;
   const inner = lines.slice(at, end + 1);
-  if (close >= 0) inner.push(inner.pop()!.slice(0, close));
-  inner[0] = inner[0]!.slice(start);
+  if (close) inner.push(inner.pop()!.slice(0, close.index));
+  inner[0] = inner[0]!.slice(opening.length);
   const tex = inner.filter((line) => line.trim()).join("\n");
+  if ((!dollars && !isTex(tex, true)) || !withoutMarks(tex).trim()) return null;
   return {
     next: end + 1,
     show: (parent, say) => {
-      say.note(lines[at]!.slice(0, start));
-      const shown = h("div", { class: "formula", tabindex: "0", dir: "ltr" });
+      say.note(opening);
+      const shown = formula(withoutMarks(tex), true);
       say.verbatim(shown, tex);
-      setFormula(shown, withoutMarks(tex), true);
+      if (close) say.set(shown);
       add(parent, shown);
       trailing(rest, parent, say);
     },

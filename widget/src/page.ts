@@ -3,6 +3,7 @@
 import { Chat } from "./chat";
 import { Client } from "./client";
 import { tab } from "./memory";
+import formulas from "./formula.css?inline";
 import style from "./style.css?inline";
 import { dress } from "./style";
 import { SelectionButton } from "./selection";
@@ -49,5 +50,5 @@ if (given) {
   tab.set(KEY, given);
   history.replaceState(null, "", location.pathname + location.search);
 }
-dress(document, style);
+dress(document, style, formulas);
 void open();

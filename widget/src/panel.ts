@@ -131,7 +131,10 @@ export function inContext(chunk: CitedChunk, source: Source, time: number): [str
 
 /** Without the rest of a code block that began further up: its end would look like a beginning. */
 function balanced(before: string): string {
-  const fences = [...before.matchAll(/^\s*(?:`{3,}|~{3,}).*$/gm)];
-  const first = fences[0];
-  return first && fences.length % 2 ? before.slice(first.index + first[0].length) : before;
+  for (const mark of [/^\s*(?:`{3,}|~{3,}).*$/gm, /^\s*\$\$\s*$/gm]) {
+    const found = [...before.matchAll(mark)];
+    const first = found[0];
+    if (first && found.length % 2) before = before.slice(first.index + first[0].length);
+  }
+  return before;
 }

@@ -61,7 +61,7 @@ const MATH = new Set(
   ).split(" "),
 );
 const MATH_ATTRIBUTE =
-  /^(accent|accentunder|class|columnalign|columnlines|columnspacing|depth|dir|display|displaystyle|fence|form|height|largeop|linethickness|lspace|mathcolor|mathsize|mathvariant|maxsize|minsize|movablelimits|notation|rowlines|rowspacing|rspace|scriptlevel|separator|stretchy|style|symmetric|voffset|width|xmlns)$/;
+  /^(accent|accentunder|class|columnalign|columnlines|columnspacing|depth|dir|display|displaystyle|fence|form|height|largeop|linethickness|lspace|mathbackground|mathcolor|mathsize|mathvariant|maxsize|minsize|movablelimits|notation|rowlines|rowspacing|rspace|scriptlevel|separator|stretchy|style|symmetric|voffset|width|xmlns)$/;
 const MATH_SPACE = "http://www.w3.org/1998/Math/MathML";
 
 /** Whether an element and all in it is MathML that shows symbols, leads nowhere and loads nothing. */

@@ -45,7 +45,7 @@ export class SelectionButton {
   #changed = (): void => {
     const selection = getSelection();
     const range = selection?.rangeCount ? selection.getRangeAt(0) : null;
-    const text = selection?.toString().trim() ?? "";
+    const text = range ? written(range, selection!.toString()).trim() : "";
     const inside = range && this.within.contains(range.commonAncestorContainer) && !isField(document.activeElement);
     // What is selected in a shadow tree, as in the widget itself, has no place that the page may know.
     if (!range || range.collapsed || !inside || text.length < LEAST || text.length > LONGEST) return this.#hide();
@@ -56,6 +56,16 @@ export class SelectionButton {
     this.element.style.left = `${Math.min(Math.max(4, at.left), innerWidth - own.width - 4)}px`;
     this.element.style.top = `${at.top > own.height + 8 ? at.top - own.height - 6 : Math.min(at.bottom + 6, innerHeight - own.height - 4)}px`;
   };
+}
+
+/** What was selected, with formulas as they were written: as symbols alone a fraction is two numbers in a row. */
+function written(range: Range, text: string): string {
+  const part = range.cloneContents();
+  const formulas = part.querySelectorAll<HTMLElement>(".formula.set[data-tex]");
+  if (!formulas.length) return text;
+  for (const shown of formulas) shown.replaceChildren(`$${shown.dataset.tex}$`);
+  for (const block of part.querySelectorAll("p, li, div, tr, pre, blockquote")) block.append("\n");
+  return part.textContent.replace(/\n{2,}/g, "\n");
 }
 
 /** A selection in a form is being edited, not read. */

@@ -10,6 +10,7 @@ import { BUBBLE } from "./icons";
 import { tab } from "./memory";
 import { h, icon } from "./safe";
 import { SelectionButton } from "./selection";
+import formulas from "./formula.css?inline";
 import { dress } from "./style";
 import style from "./style.css?inline";
 import around from "./widget.css?inline";
@@ -40,13 +41,13 @@ async function start(tag: HTMLScriptElement | null): Promise<void> {
   const language = chosen([lang ?? "", document.documentElement.lang, ...navigator.languages]);
   const host = h(NAME as "div", { lang: language, dir: direction(language), ...(theme && { "data-theme": theme }) });
   const root = host.attachShadow({ mode: "open" });
-  dress(root, style, around);
+  dress(root, style, formulas, around);
   // Beside the body: whatever the page does to that (a transform, a swap for another page) does not concern the widget.
   document.documentElement.append(host);
   // A page may size its root as it likes: here a rem is what the reader's browser takes for medium.
   const rem = parseFloat(getComputedStyle(host).fontSize);
   root.adoptedStyleSheets = [];
-  dress(root, ...[style, around].map((sheet) => sheet.replace(/([\d.]+)rem\b/g, (_, size: string) => `${Number(size) * rem}px`)));
+  dress(root, ...[style, formulas, around].map((sheet) => sheet.replace(/([\d.]+)rem\b/g, (_, size: string) => `${Number(size) * rem}px`)));
 
   const say = await wordsIn(language, home);
   const name = title ?? say("open");

@@ -4,7 +4,7 @@ import { type Rendering, render } from "../src/markdown";
 function html(text: string, rendering: Rendering = {}): string {
   const box = document.createElement("div");
   box.append(render(text, rendering));
-  return box.innerHTML.replace(/ (dir|tabindex)="[^"]*"/g, "");
+  return box.innerHTML.replace(/ (dir|tabindex|data-tex)="[^"]*"/g, "");
 }
 const cite = (number: number, time: number): Node => Object.assign(document.createElement("sup"), { textContent: `${number}/${time}` });
 
@@ -43,7 +43,47 @@ describe("what books write", () => {
     ["shell variables and prices", "Use $HOME/$USER, $5 and 6$", "<p>Use $HOME/$USER, $5 and 6$</p>"],
     ["a formula between two", "$$x = y$$ so", '<p><span class="formula">x = y</span> so</p>'],
     ["a formula over lines that begin with it", "$$ a = b\n+ c $$\n\nd", '<div class="formula"> a = b\n+ c </div><p>d</p>'],
-    ["a formula that never ends", "$$\na\n\nb", '<div class="formula">a</div><p>b</p>'],
+    ["a formula that never ends", "$$\na\n\nb", "<p>$$\na</p><p>b</p>"],
+    ["a formula that is still coming", "So\n$$\na = b", '<p>So</p><div class="formula">a = b</div>'],
+    [
+      "a formula that a sentence leads to",
+      "The law is: $$\nF = ma\n$$\nwhere F is.",
+      '<p>The law is: </p><div class="formula">F = ma</div><p>where F is.</p>',
+    ],
+    ["dollars that are no formula", "$$ is the shell's id.\n\nb", "<p>$$ is the shell's id.</p><p>b</p>"],
+    [
+      "brackets that Markdown escapes",
+      "arr\\[i\\], dp\\[i\\]\\[j+1\\] \\[C++\\] \\[my\\_type\\]",
+      "<p>arr[i], dp[i][j+1] [C++] [my_type]</p>",
+    ],
+    ["a task that Markdown escapes", "- \\[x\\] done", "<ul><li>[x] done</li></ul>"],
+    ["a number in escaped brackets of its own", "\\[12\\]", "<p>[12]</p>"],
+    ["a caption in escaped brackets", "\\[Figure 3: the robot\nwalks\\]", "<p>[Figure 3: the robot\nwalks]</p>"],
+    ["currencies", "prices in US$, C$ and A$.", "<p>prices in US$, C$ and A$.</p>"],
+    ["shell words", "${PATH}:${HOME} $(date)-$(hostname)", "<p>${PATH}:${HOME} $(date)-$(hostname)</p>"],
+    ["shell words and code", "use $(x) and `$(y)` now", "<p>use $(x) and <code>$(y)</code> now</p>"],
+    ["an ordinal", "the $i$th ($\\lambda_i$)", '<p>the <span class="formula">i</span>th (<span class="formula">\\lambda_i</span>)</p>'],
+    ["formulas beside a slash", "$\\alpha$/$\\beta$", '<p><span class="formula">\\alpha</span>/<span class="formula">\\beta</span></p>'],
+    ["an escaped price", "$5 or 5\\$)", "<p>$5 or 5$)</p>"],
+    [
+      "numbers as formulas",
+      "$10$, $0.5$ and $3x$",
+      '<p><span class="formula">10</span>, <span class="formula">0.5</span> and <span class="formula">3x</span></p>',
+    ],
+    ["a formula in a sentence", "The law $$ F = ma $$ holds", '<p>The law <span class="formula">F = ma</span> holds</p>'],
+    ["a formula with its number", "$$ F = ma $$ (1)", '<p><span class="formula">F = ma</span> (1)</p>'],
+    [
+      "a formula over two lines",
+      "so $a +\nb_1$ and \\(a +\nb\\)",
+      '<p>so <span class="formula">a +\nb_1</span> and <span class="formula">a +\nb</span></p>',
+    ],
+    ["a formula with a full stop", "\\[ x = 1 \\],\nwhere", '<div class="formula"> x = 1 </div><p>where</p>'],
+    [
+      "a formula in a table's head",
+      "$$x$$ | b\n---|---\n1 | 2",
+      '<div class="table"><table><tr><th><span class="formula">x</span></th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table></div>',
+    ],
+    ["a shell's test in code", "a\n\n    \\[ -f x \\] && *y*", "<p>a</p><pre><code>\\[ -f x \\] &amp;&amp; *y*</code></pre>"],
     ["an absolute value", "|x| = 3 when |y| is", "<p>|x| = 3 when |y| is</p>"],
     ["a list behind a quotation", "> a\n* b", "<blockquote><p>a</p></blockquote><ul><li>b</li></ul>"],
     ["a title with an anchor", "## Feet {#feet}", '<p class="title">Feet </p>'],
@@ -142,6 +182,24 @@ describe("a range", () => {
     ["in a sentence", "One two three.", "two", '<p>One <mark class="cited">two</mark> three.</p>'],
     ["over emphasis", "a **b** c", "a **b**", '<p><mark class="cited">a </mark><strong><mark class="cited">b</mark></strong> c</p>'],
     ["that begins at a list mark", "- one\n- two", "- two", '<ul><li>one</li><li><mark class="cited">two</mark></li></ul>'],
+    [
+      "over a formula",
+      "The gain $K_p$ is.",
+      "The gain $K_p$ is.",
+      '<p><mark class="cited">The gain </mark><span class="formula"><mark class="cited">K_p</mark></span><mark class="cited"> is.</mark></p>',
+    ],
+    [
+      "that ends in a formula",
+      "So $a + b + c$ it.",
+      "So $a + b",
+      '<p><mark class="cited">So </mark><span class="formula"><mark class="cited">a + b</mark> + c</span> it.</p>',
+    ],
+    [
+      "that begins in code",
+      "So `a + b` it.",
+      "+ b` it.",
+      '<p>So <code>a <mark class="cited">+ b</mark></code><mark class="cited"> it.</mark></p>',
+    ],
     ["that begins at a title", "# One\n\ntwo", "# One", '<p class="title"><mark class="cited">One</mark></p><p>two</p>'],
     ["over two paragraphs", "a\n\nb\n\nc", "a\n\nb", '<p><mark class="cited">a</mark></p><p><mark class="cited">b</mark></p><p>c</p>'],
     ["over a fence", "a\n```\nx\n```\nb", "```\nx\n```", '<p>a</p><pre><code><mark class="cited">x</mark></code></pre><p>b</p>'],

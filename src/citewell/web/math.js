@@ -93,4 +93,376 @@ var e=class e{constructor(t,n){let r=` `+t,i,a=n&&n.loc;if(a&&a.start<=a.end){le
 `,this.tokenRegex.lastIndex);if(n===-1){if(this.tokenRegex.lastIndex=t.length,this.settings.strict)throw new e(`% comment has no terminating newline; LaTeX would fail because of commenting the end of math mode`)}else this.tokenRegex.lastIndex=n+1;return this.lex()}return new q(i,new K(this,n,this.tokenRegex.lastIndex))}},Er=class{constructor(e=Object.create(null),t=Object.create(null)){this.current=t,this.builtins=e,this.undefStack=[]}beginGroup(){this.undefStack.push(Object.create(null))}endGroup(){if(this.undefStack.length===0)throw new e(`Unbalanced namespace destruction: attempt to pop global namespace; please report this as a bug`);let t=this.undefStack.pop();for(let e in t)Object.prototype.hasOwnProperty.call(t,e)&&(t[e]===void 0?delete this.current[e]:this.current[e]=t[e])}has(e){return Object.prototype.hasOwnProperty.call(this.current,e)||Object.prototype.hasOwnProperty.call(this.builtins,e)}get(e){return Object.prototype.hasOwnProperty.call(this.current,e)?this.current[e]:this.builtins[e]}set(e,t,n=!1){if(n){for(let t=0;t<this.undefStack.length;t++)delete this.undefStack[t][e];this.undefStack.length>0&&(this.undefStack[this.undefStack.length-1][e]=t)}else{let t=this.undefStack[this.undefStack.length-1];t&&!Object.prototype.hasOwnProperty.call(t,e)&&(t[e]=this.current[e])}this.current[e]=t}},Dr={"^":!0,_:!0,"\\limits":!0,"\\nolimits":!0},Or=class{constructor(e,t,n){this.settings=t,this.expansionCount=0,this.feed(e),this.macros=new Er(dt,t.macros),this.mode=n,this.stack=[]}feed(e){this.lexer=new Tr(e,this.settings)}switchMode(e){this.mode=e}beginGroup(){this.macros.beginGroup()}endGroup(){this.macros.endGroup()}future(){return this.stack.length===0&&this.pushToken(this.lexer.lex()),this.stack[this.stack.length-1]}popToken(){return this.future(),this.stack.pop()}pushToken(e){this.stack.push(e)}pushTokens(e){this.stack.push(...e)}scanArgument(e){let t,n,r;if(e){if(this.consumeSpaces(),this.future().text!==`[`)return null;t=this.popToken(),{tokens:r,end:n}=this.consumeArg([`]`])}else({tokens:r,start:t,end:n}=this.consumeArg());return this.pushToken(new q(`EOF`,n.loc)),this.pushTokens(r),new q(``,K.range(t,n))}consumeSpaces(){for(;this.future().text===` `;)this.stack.pop()}consumeArg(t){let n=[],r=t&&t.length>0;r||this.consumeSpaces();let i=this.future(),a,o=0,s=0;do{if(a=this.popToken(),n.push(a),a.text===`{`)++o;else if(a.text===`}`){if(--o,o===-1)throw new e(`Extra }`,a)}else if(a.text===`EOF`)throw new e(`Unexpected end of input in a macro argument, expected '`+(t&&r?t[s]:`}`)+`'`,a);if(t&&r){if((o===0||o===1&&t[s]===`{`)&&a.text===t[s]){if(++s,s===t.length){n.splice(-s,s);break}}else s=0}}while(o!==0||r);return i.text===`{`&&n[n.length-1].text===`}`&&(n.pop(),n.shift()),n.reverse(),{tokens:n,start:i,end:a}}consumeArgs(t,n){if(n){if(n.length!==t+1)throw new e(`The length of delimiters doesn't match the number of args!`);let r=n[0];for(let t=0;t<r.length;t++){let n=this.popToken();if(r[t]!==n.text)throw new e(`Use of the macro doesn't match its definition`,n)}}let r=[];for(let e=0;e<t;e++)r.push(this.consumeArg(n&&n[e+1]).tokens);return r}expandOnce(t){let n=this.popToken(),r=n.text,i=n.noexpand?null:this._getExpansion(r);if(i==null||t&&i.unexpandable){if(t&&i==null&&r[0]===`\\`&&!this.isDefined(r))throw new e(`Undefined control sequence: `+r);return this.pushToken(n),!1}if(this.expansionCount++,this.expansionCount>this.settings.maxExpand)throw new e(`Too many expansions: infinite loop or need to increase maxExpand setting`);let a=i.tokens,o=this.consumeArgs(i.numArgs,i.delimiters);if(i.numArgs){a=a.slice();for(let t=a.length-1;t>=0;--t){let n=a[t];if(n.text===`#`){if(t===0)throw new e(`Incomplete placeholder at end of macro body`,n);if(n=a[--t],n.text===`#`)a.splice(t+1,1);else if(/^[1-9]$/.test(n.text))a.splice(t,2,...o[n.text-1]);else throw new e(`Not a valid argument number`,n)}}}return this.pushTokens(a),a.length}expandAfterFuture(){return this.expandOnce(),this.future()}expandNextToken(){for(;;)if(this.expandOnce()===!1){let e=this.stack.pop();return e.treatAsRelax&&(e.text=`\\relax`),e}throw Error()}expandMacro(e){return this.macros.has(e)?this.expandTokens([new q(e)]):void 0}expandTokens(e){let t=[],n=this.stack.length;for(this.pushTokens(e);this.stack.length>n;)if(this.expandOnce(!0)===!1){let e=this.stack.pop();e.treatAsRelax&&=(e.noexpand=!1,!1),t.push(e)}return t}expandMacroAsText(e){let t=this.expandMacro(e);return t&&t.map(e=>e.text).join(``)}_getExpansion(e){let t=this.macros.get(e);if(t==null)return t;if(e.length===1){let t=this.lexer.catcodes[e];if(t!=null&&t!==13)return}let n=typeof t==`function`?t(this):t;if(typeof n==`string`){let e=0;if(n.indexOf(`#`)!==-1){let t=n.replace(/##/g,``);for(;t.indexOf(`#`+(e+1))!==-1;)++e}let t=new Tr(n,this.settings),r=[],i=t.lex();for(;i.text!==`EOF`;)r.push(i),i=t.lex();return r.reverse(),{tokens:r,numArgs:e}}return n}isDefined(e){return this.macros.has(e)||Object.prototype.hasOwnProperty.call(gr,e)||Object.prototype.hasOwnProperty.call(C.math,e)||Object.prototype.hasOwnProperty.call(C.text,e)||Object.prototype.hasOwnProperty.call(Dr,e)}isExpandable(e){let t=this.macros.get(e);return t==null?Object.prototype.hasOwnProperty.call(gr,e)&&!gr[e].primitive:typeof t==`string`||typeof t==`function`||!t.unexpandable}},kr=/^[₊₋₌₍₎₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ]/,Ar=Object.freeze({"₊":`+`,"₋":`-`,"₌":`=`,"₍":`(`,"₎":`)`,"₀":`0`,"₁":`1`,"₂":`2`,"₃":`3`,"₄":`4`,"₅":`5`,"₆":`6`,"₇":`7`,"₈":`8`,"₉":`9`,ₐ:`a`,ₑ:`e`,ₕ:`h`,ᵢ:`i`,ⱼ:`j`,ₖ:`k`,ₗ:`l`,ₘ:`m`,ₙ:`n`,ₒ:`o`,ₚ:`p`,ᵣ:`r`,ₛ:`s`,ₜ:`t`,ᵤ:`u`,ᵥ:`v`,ₓ:`x`,ᵦ:`β`,ᵧ:`γ`,ᵨ:`ρ`,ᵩ:`ϕ`,ᵪ:`χ`,"⁺":`+`,"⁻":`-`,"⁼":`=`,"⁽":`(`,"⁾":`)`,"⁰":`0`,"¹":`1`,"²":`2`,"³":`3`,"⁴":`4`,"⁵":`5`,"⁶":`6`,"⁷":`7`,"⁸":`8`,"⁹":`9`,ᴬ:`A`,ᴮ:`B`,ᴰ:`D`,ᴱ:`E`,ᴳ:`G`,ᴴ:`H`,ᴵ:`I`,ᴶ:`J`,ᴷ:`K`,ᴸ:`L`,ᴹ:`M`,ᴺ:`N`,ᴼ:`O`,ᴾ:`P`,ᴿ:`R`,ᵀ:`T`,ᵁ:`U`,ⱽ:`V`,ᵂ:`W`,ᵃ:`a`,ᵇ:`b`,ᶜ:`c`,ᵈ:`d`,ᵉ:`e`,ᶠ:`f`,ᵍ:`g`,ʰ:`h`,ⁱ:`i`,ʲ:`j`,ᵏ:`k`,ˡ:`l`,ᵐ:`m`,ⁿ:`n`,ᵒ:`o`,ᵖ:`p`,ʳ:`r`,ˢ:`s`,ᵗ:`t`,ᵘ:`u`,ᵛ:`v`,ʷ:`w`,ˣ:`x`,ʸ:`y`,ᶻ:`z`,ᵝ:`β`,ᵞ:`γ`,ᵟ:`δ`,ᵠ:`ϕ`,ᵡ:`χ`,ᶿ:`θ`}),jr=Object.freeze({𝒜:`A`,ℬ:`B`,𝒞:`C`,𝒟:`D`,ℰ:`E`,ℱ:`F`,𝒢:`G`,ℋ:`H`,ℐ:`I`,𝒥:`J`,𝒦:`K`,ℒ:`L`,ℳ:`M`,𝒩:`N`,𝒪:`O`,𝒫:`P`,𝒬:`Q`,ℛ:`R`,𝒮:`S`,𝒯:`T`,𝒰:`U`,𝒱:`V`,𝒲:`W`,𝒳:`X`,𝒴:`Y`,𝒵:`Z`}),Mr={"́":{text:`\\'`,math:`\\acute`},"̀":{text:"\\`",math:`\\grave`},"̈":{text:`\\"`,math:`\\ddot`},"̃":{text:`\\~`,math:`\\tilde`},"̄":{text:`\\=`,math:`\\bar`},"̆":{text:`\\u`,math:`\\breve`},"̌":{text:`\\v`,math:`\\check`},"̂":{text:`\\^`,math:`\\hat`},"̇":{text:`\\.`,math:`\\dot`},"̊":{text:`\\r`,math:`\\mathring`},"̋":{text:`\\H`},"̧":{text:`\\c`}},Nr={á:`á`,à:`à`,ä:`ä`,ǟ:`ǟ`,ã:`ã`,ā:`ā`,ă:`ă`,ắ:`ắ`,ằ:`ằ`,ẵ:`ẵ`,ǎ:`ǎ`,â:`â`,ấ:`ấ`,ầ:`ầ`,ẫ:`ẫ`,ȧ:`ȧ`,ǡ:`ǡ`,å:`å`,ǻ:`ǻ`,ḃ:`ḃ`,ć:`ć`,č:`č`,ĉ:`ĉ`,ċ:`ċ`,ď:`ď`,ḋ:`ḋ`,é:`é`,è:`è`,ë:`ë`,ẽ:`ẽ`,ē:`ē`,ḗ:`ḗ`,ḕ:`ḕ`,ĕ:`ĕ`,ě:`ě`,ê:`ê`,ế:`ế`,ề:`ề`,ễ:`ễ`,ė:`ė`,ḟ:`ḟ`,ǵ:`ǵ`,ḡ:`ḡ`,ğ:`ğ`,ǧ:`ǧ`,ĝ:`ĝ`,ġ:`ġ`,ḧ:`ḧ`,ȟ:`ȟ`,ĥ:`ĥ`,ḣ:`ḣ`,í:`í`,ì:`ì`,ï:`ï`,ḯ:`ḯ`,ĩ:`ĩ`,ī:`ī`,ĭ:`ĭ`,ǐ:`ǐ`,î:`î`,ǰ:`ǰ`,ĵ:`ĵ`,ḱ:`ḱ`,ǩ:`ǩ`,ĺ:`ĺ`,ľ:`ľ`,ḿ:`ḿ`,ṁ:`ṁ`,ń:`ń`,ǹ:`ǹ`,ñ:`ñ`,ň:`ň`,ṅ:`ṅ`,ó:`ó`,ò:`ò`,ö:`ö`,ȫ:`ȫ`,õ:`õ`,ṍ:`ṍ`,ṏ:`ṏ`,ȭ:`ȭ`,ō:`ō`,ṓ:`ṓ`,ṑ:`ṑ`,ŏ:`ŏ`,ǒ:`ǒ`,ô:`ô`,ố:`ố`,ồ:`ồ`,ỗ:`ỗ`,ȯ:`ȯ`,ȱ:`ȱ`,ő:`ő`,ṕ:`ṕ`,ṗ:`ṗ`,ŕ:`ŕ`,ř:`ř`,ṙ:`ṙ`,ś:`ś`,ṥ:`ṥ`,š:`š`,ṧ:`ṧ`,ŝ:`ŝ`,ṡ:`ṡ`,ẗ:`ẗ`,ť:`ť`,ṫ:`ṫ`,ú:`ú`,ù:`ù`,ü:`ü`,ǘ:`ǘ`,ǜ:`ǜ`,ǖ:`ǖ`,ǚ:`ǚ`,ũ:`ũ`,ṹ:`ṹ`,ū:`ū`,ṻ:`ṻ`,ŭ:`ŭ`,ǔ:`ǔ`,û:`û`,ů:`ů`,ű:`ű`,ṽ:`ṽ`,ẃ:`ẃ`,ẁ:`ẁ`,ẅ:`ẅ`,ŵ:`ŵ`,ẇ:`ẇ`,ẘ:`ẘ`,ẍ:`ẍ`,ẋ:`ẋ`,ý:`ý`,ỳ:`ỳ`,ÿ:`ÿ`,ỹ:`ỹ`,ȳ:`ȳ`,ŷ:`ŷ`,ẏ:`ẏ`,ẙ:`ẙ`,ź:`ź`,ž:`ž`,ẑ:`ẑ`,ż:`ż`,Á:`Á`,À:`À`,Ä:`Ä`,Ǟ:`Ǟ`,Ã:`Ã`,Ā:`Ā`,Ă:`Ă`,Ắ:`Ắ`,Ằ:`Ằ`,Ẵ:`Ẵ`,Ǎ:`Ǎ`,Â:`Â`,Ấ:`Ấ`,Ầ:`Ầ`,Ẫ:`Ẫ`,Ȧ:`Ȧ`,Ǡ:`Ǡ`,Å:`Å`,Ǻ:`Ǻ`,Ḃ:`Ḃ`,Ć:`Ć`,Č:`Č`,Ĉ:`Ĉ`,Ċ:`Ċ`,Ď:`Ď`,Ḋ:`Ḋ`,É:`É`,È:`È`,Ë:`Ë`,Ẽ:`Ẽ`,Ē:`Ē`,Ḗ:`Ḗ`,Ḕ:`Ḕ`,Ĕ:`Ĕ`,Ě:`Ě`,Ê:`Ê`,Ế:`Ế`,Ề:`Ề`,Ễ:`Ễ`,Ė:`Ė`,Ḟ:`Ḟ`,Ǵ:`Ǵ`,Ḡ:`Ḡ`,Ğ:`Ğ`,Ǧ:`Ǧ`,Ĝ:`Ĝ`,Ġ:`Ġ`,Ḧ:`Ḧ`,Ȟ:`Ȟ`,Ĥ:`Ĥ`,Ḣ:`Ḣ`,Í:`Í`,Ì:`Ì`,Ï:`Ï`,Ḯ:`Ḯ`,Ĩ:`Ĩ`,Ī:`Ī`,Ĭ:`Ĭ`,Ǐ:`Ǐ`,Î:`Î`,İ:`İ`,Ĵ:`Ĵ`,Ḱ:`Ḱ`,Ǩ:`Ǩ`,Ĺ:`Ĺ`,Ľ:`Ľ`,Ḿ:`Ḿ`,Ṁ:`Ṁ`,Ń:`Ń`,Ǹ:`Ǹ`,Ñ:`Ñ`,Ň:`Ň`,Ṅ:`Ṅ`,Ó:`Ó`,Ò:`Ò`,Ö:`Ö`,Ȫ:`Ȫ`,Õ:`Õ`,Ṍ:`Ṍ`,Ṏ:`Ṏ`,Ȭ:`Ȭ`,Ō:`Ō`,Ṓ:`Ṓ`,Ṑ:`Ṑ`,Ŏ:`Ŏ`,Ǒ:`Ǒ`,Ô:`Ô`,Ố:`Ố`,Ồ:`Ồ`,Ỗ:`Ỗ`,Ȯ:`Ȯ`,Ȱ:`Ȱ`,Ő:`Ő`,Ṕ:`Ṕ`,Ṗ:`Ṗ`,Ŕ:`Ŕ`,Ř:`Ř`,Ṙ:`Ṙ`,Ś:`Ś`,Ṥ:`Ṥ`,Š:`Š`,Ṧ:`Ṧ`,Ŝ:`Ŝ`,Ṡ:`Ṡ`,Ť:`Ť`,Ṫ:`Ṫ`,Ú:`Ú`,Ù:`Ù`,Ü:`Ü`,Ǘ:`Ǘ`,Ǜ:`Ǜ`,Ǖ:`Ǖ`,Ǚ:`Ǚ`,Ũ:`Ũ`,Ṹ:`Ṹ`,Ū:`Ū`,Ṻ:`Ṻ`,Ŭ:`Ŭ`,Ǔ:`Ǔ`,Û:`Û`,Ů:`Ů`,Ű:`Ű`,Ṽ:`Ṽ`,Ẃ:`Ẃ`,Ẁ:`Ẁ`,Ẅ:`Ẅ`,Ŵ:`Ŵ`,Ẇ:`Ẇ`,Ẍ:`Ẍ`,Ẋ:`Ẋ`,Ý:`Ý`,Ỳ:`Ỳ`,Ÿ:`Ÿ`,Ỹ:`Ỹ`,Ȳ:`Ȳ`,Ŷ:`Ŷ`,Ẏ:`Ẏ`,Ź:`Ź`,Ž:`Ž`,Ẑ:`Ẑ`,Ż:`Ż`,ά:`ά`,ὰ:`ὰ`,ᾱ:`ᾱ`,ᾰ:`ᾰ`,έ:`έ`,ὲ:`ὲ`,ή:`ή`,ὴ:`ὴ`,ί:`ί`,ὶ:`ὶ`,ϊ:`ϊ`,ΐ:`ΐ`,ῒ:`ῒ`,ῑ:`ῑ`,ῐ:`ῐ`,ό:`ό`,ὸ:`ὸ`,ύ:`ύ`,ὺ:`ὺ`,ϋ:`ϋ`,ΰ:`ΰ`,ῢ:`ῢ`,ῡ:`ῡ`,ῠ:`ῠ`,ώ:`ώ`,ὼ:`ὼ`,Ύ:`Ύ`,Ὺ:`Ὺ`,Ϋ:`Ϋ`,Ῡ:`Ῡ`,Ῠ:`Ῠ`,Ώ:`Ώ`,Ὼ:`Ὼ`},Pr=[`bin`,`op`,`open`,`punct`,`rel`],Fr=/([-+]?) *(\d+(?:\.\d*)?|\.\d+) *([a-z]{2})/,Ir=/^ *\\text/,Lr=class t{constructor(e,t,n=!1){this.mode=`math`,this.gullet=new Or(e,t,this.mode),this.settings=t,this.isPreamble=n,this.leftrightDepth=0,this.prevAtomType=``}expect(t,n=!0){if(this.fetch().text!==t)throw new e(`Expected '${t}', got '${this.fetch().text}'`,this.fetch());n&&this.consume()}consume(){this.nextToken=null}fetch(){return this.nextToken??=this.gullet.expandNextToken(),this.nextToken}switchMode(e){this.mode=e,this.gullet.switchMode(e)}parse(){this.gullet.beginGroup(),this.settings.colorIsTextColor&&this.gullet.macros.set(`\\color`,`\\textcolor`);let e=this.parseExpression(!1);if(this.expect(`EOF`),this.isPreamble){let e=Object.create(null);return Object.entries(this.gullet.macros.current).forEach(([t,n])=>{e[t]=n}),this.gullet.endGroup(),e}let t=this.gullet.macros.get(`\\df@tag`);return this.gullet.endGroup(),t&&(this.gullet.macros.current[`\\df@tag`]=t),e}static get endOfExpression(){return[`}`,`\\endgroup`,`\\end`,`\\right`,`\\endtoggle`,`&`]}subparse(e){let t=this.nextToken;this.consume(),this.gullet.pushToken(new q(`}`)),this.gullet.pushTokens(e);let n=this.parseExpression(!1);return this.expect(`}`),this.nextToken=t,n}parseExpression(e,n,r){let i=[];for(this.prevAtomType=``;;){this.mode===`math`&&this.consumeSpaces();let a=this.fetch();if(t.endOfExpression.indexOf(a.text)!==-1||n&&a.text===n||r&&a.text===`\\middle`||e&&gr[a.text]&&gr[a.text].infix)break;let o=this.parseAtom(n);if(!o)break;o.type!==`internal`&&(i.push(o),this.prevAtomType=o.type===`atom`?o.family:o.type)}return this.mode===`text`&&this.formLigatures(i),this.handleInfixNodes(i)}handleInfixNodes(t){let n=-1,r;for(let i=0;i<t.length;i++)if(t[i].type===`infix`){if(n!==-1)throw new e(`only one infix operator per group`,t[i].token);n=i,r=t[i].replaceWith}if(n!==-1&&r){let e,i,a=t.slice(0,n),o=t.slice(n+1);e=a.length===1&&a[0].type===`ordgroup`?a[0]:{type:`ordgroup`,mode:this.mode,body:a},i=o.length===1&&o[0].type===`ordgroup`?o[0]:{type:`ordgroup`,mode:this.mode,body:o};let s;return s=r===`\\\\abovefrac`?this.callFunction(r,[e,t[n],i],[]):this.callFunction(r,[e,i],[]),[s]}return t}handleSupSubscript(t){let n=this.fetch(),r=n.text;this.consume(),this.consumeSpaces();let i;do i=this.parseGroup(t);while(i.type&&i.type===`internal`);if(!i)throw new e(`Expected group after '`+r+`'`,n);return i}formatUnsupportedCmd(e){let t=[];for(let n=0;n<e.length;n++)t.push({type:`textord`,mode:`text`,text:e[n]});let n={type:`text`,mode:this.mode,body:t};return{type:`color`,mode:this.mode,color:this.settings.errorColor,body:[n]}}parseAtom(t){let n=this.parseGroup(`atom`,t);if(n&&n.type===`internal`||this.mode===`text`)return n;let r,i;for(;;){this.consumeSpaces();let t=this.fetch();if(t.text===`\\limits`||t.text===`\\nolimits`){if(n&&n.type===`op`)n.limits=t.text===`\\limits`,n.alwaysHandleSupSub=!0;else if(n&&n.type===`operatorname`)n.alwaysHandleSupSub&&(n.limits=t.text===`\\limits`);else throw new e(`Limit controls must follow a math operator`,t);this.consume()}else if(t.text===`^`){if(r)throw new e(`Double superscript`,t);r=this.handleSupSubscript(`superscript`)}else if(t.text===`_`){if(i)throw new e(`Double subscript`,t);i=this.handleSupSubscript(`subscript`)}else if(t.text===`'`){if(r)throw new e(`Double superscript`,t);let n={type:`textord`,mode:this.mode,text:`\\prime`},i=[n];for(this.consume();this.fetch().text===`'`;)i.push(n),this.consume();this.fetch().text===`^`&&i.push(this.handleSupSubscript(`superscript`)),r={type:`ordgroup`,mode:this.mode,body:i}}else if(Ar[t.text]){let e=kr.test(t.text),n=[];for(n.push(new q(Ar[t.text])),this.consume();;){let t=this.fetch().text;if(!Ar[t]||kr.test(t)!==e)break;n.unshift(new q(Ar[t])),this.consume()}let a=this.subparse(n);e?i={type:`ordgroup`,mode:`math`,body:a}:r={type:`ordgroup`,mode:`math`,body:a}}else break}if(r||i){if(n&&n.type===`multiscript`&&!n.postscripts)return n.postscripts={sup:r,sub:i},n;{let e=!n||n.type!==`op`&&n.type!==`operatorname`?void 0:Qt(this.nextToken.text);return{type:`supsub`,mode:this.mode,base:n,sup:r,sub:i,isFollowedByDelimiter:e}}}return n}parseFunction(t,n){let r=this.fetch(),i=r.text,a=gr[i];if(!a)return null;if(this.consume(),n&&n!==`atom`&&!a.allowedInArgument)throw new e(`Got function '`+i+`' with no arguments`+(n?` as `+n:``),r);if(this.mode===`text`&&!a.allowedInText)throw new e(`Can't use function '`+i+`' in text mode`,r);if(this.mode===`math`&&a.allowedInMath===!1)throw new e(`Can't use function '`+i+`' in math mode`,r);let o=this.prevAtomType,{args:s,optArgs:c}=this.parseArguments(i,a);return this.prevAtomType=o,this.callFunction(i,s,c,r,t)}callFunction(t,n,r,i,a){let o={funcName:t,parser:this,token:i,breakOnTokenText:a},s=gr[t];if(s&&s.handler)return s.handler(o,n,r);throw new e(`No function handler for ${t}`)}parseArguments(t,n){let r=n.numArgs+n.numOptionalArgs;if(r===0)return{args:[],optArgs:[]};let i=[],a=[];for(let o=0;o<r;o++){let r=n.argTypes&&n.argTypes[o],s=o<n.numOptionalArgs;(n.primitive&&r==null||n.type===`sqrt`&&o===1&&a[0]==null)&&(r=`primitive`);let c=this.parseGroupOfType(`argument to '${t}'`,r,s);if(s)a.push(c);else if(c!=null)i.push(c);else throw new e(`Null argument, please report this as a bug`)}return{args:i,optArgs:a}}parseGroupOfType(t,n,r){switch(n){case`size`:return this.parseSizeGroup(r);case`url`:return this.parseUrlGroup(r);case`math`:case`text`:return this.parseArgumentGroup(r,n);case`hbox`:{let e=this.parseArgumentGroup(r,`text`);return e==null?null:{type:`styling`,mode:e.mode,body:[e],scriptLevel:`text`}}case`raw`:{let e=this.parseStringGroup(`raw`,r);return e==null?null:{type:`raw`,mode:`text`,string:e.text}}case`primitive`:{if(r)throw new e(`A primitive argument cannot be optional`);let n=this.parseGroup(t);if(n==null)throw new e(`Expected group as `+t,this.fetch());return n}case`original`:case null:case void 0:return this.parseArgumentGroup(r);default:throw new e(`Unknown group type as `+t,this.fetch())}}consumeSpaces(){for(;;){let e=this.fetch().text;if(e===` `||e===`\xA0`||e===`︎`)this.consume();else break}}parseStringGroup(e,t){let n=this.gullet.scanArgument(t);if(n==null)return null;let r=``,i;for(;(i=this.fetch()).text!==`EOF`;)r+=i.text,this.consume();return this.consume(),n.text=r,n}parseRegexGroup(t,n){let r=this.fetch(),i=r,a=``,o;for(;(o=this.fetch()).text!==`EOF`&&t.test(a+o.text);)i=o,a+=i.text,this.consume();if(a===``)throw new e(`Invalid `+n+`: '`+r.text+`'`,r);return r.range(i,a)}parseSizeGroup(t){let n,r=!1;if(this.gullet.consumeSpaces(),n=!t&&this.gullet.future().text!==`{`?this.parseRegexGroup(/^[-+]? *(?:$|\d+|\d+\.\d*|\.\d*) *[a-z]{0,2} *$/,`size`):this.parseStringGroup(`size`,t),!n)return null;!t&&n.text.length===0&&(n.text=`0pt`,r=!0);let i=Fr.exec(n.text);if(!i)throw new e(`Invalid size: '`+n.text+`'`,n);let a={number:+(i[1]+i[2]),unit:i[3]};if(!Ke(a))throw new e(`Invalid unit: '`+a.unit+`'`,n);return{type:`size`,mode:this.mode,value:a,isBlank:r}}parseUrlGroup(e){this.gullet.lexer.setCatcode(`%`,13),this.gullet.lexer.setCatcode(`~`,12);let t=this.parseStringGroup(`url`,e);if(this.gullet.lexer.setCatcode(`%`,14),this.gullet.lexer.setCatcode(`~`,13),t==null)return null;let n=t.text.replace(/\\([#$%&~_^{}])/g,`$1`);return n=t.text.replace(/{\u2044}/g,`/`),{type:`url`,mode:this.mode,url:n}}parseArgumentGroup(e,t){let n=this.gullet.scanArgument(e);if(n==null)return null;let r=this.mode;t&&this.switchMode(t),this.gullet.beginGroup();let i=this.parseExpression(!1,`EOF`);this.expect(`EOF`),this.gullet.endGroup();let a={type:`ordgroup`,mode:this.mode,loc:n.loc,body:i};return t&&this.switchMode(r),a}parseGroup(t,n){let r=this.fetch(),i=r.text;if(t===`argument to '\\left'`)return this.parseSymbol();let a;if(i===`{`||i===`\\begingroup`||i===`\\toggle`){this.consume();let e=i===`{`?`}`:i===`\\begingroup`?`\\endgroup`:`\\endtoggle`;this.gullet.beginGroup();let t=this.parseExpression(!1,e),n=this.fetch();this.expect(e),this.gullet.endGroup(),a={type:n.text===`\\endtoggle`?`toggle`:`ordgroup`,mode:this.mode,loc:K.range(r,n),body:t,semisimple:i===`\\begingroup`||void 0}}else if(a=this.parseFunction(n,t)||this.parseSymbol(),a==null&&i[0]===`\\`&&!Object.prototype.hasOwnProperty.call(Dr,i)){if(this.settings.throwOnError)throw new e(`Unsupported function name: `+i,r);a=this.formatUnsupportedCmd(i),this.consume()}return a}formLigatures(e){let t=e.length-1;for(let n=0;n<t;++n){let r=e[n],i=r.text;i===`-`&&e[n+1].text===`-`&&(n+1<t&&e[n+2].text===`-`?(e.splice(n,3,{type:`textord`,mode:`text`,loc:K.range(r,e[n+2]),text:`---`}),t-=2):(e.splice(n,2,{type:`textord`,mode:`text`,loc:K.range(r,e[n+1]),text:`--`}),--t)),(i===`'`||i==="`")&&e[n+1].text===i&&(e.splice(n,2,{type:`textord`,mode:`text`,loc:K.range(r,e[n+1]),text:i+i}),--t)}}parseSymbol(){let t=this.fetch(),n=t.text;if(/^\\verb[^a-zA-Z]/.test(n)){this.consume();let t=n.slice(5),r=t.charAt(0)===`*`;if(r&&(t=t.slice(1)),t.length<2||t.charAt(0)!==t.slice(-1))throw new e(`\\verb assertion failed --
                     please report what input caused this bug`);return t=t.slice(1,-1),{type:`verb`,mode:`text`,body:t,star:r}}if(Object.prototype.hasOwnProperty.call(Nr,n[0])&&this.mode===`math`&&!C[this.mode][n[0]]){if(this.settings.strict&&this.mode===`math`)throw new e(`Accented Unicode text character "${n[0]}" used in math mode`,t);n=Nr[n[0]]+n.slice(1)}let r=this.mode===`math`?Cr.exec(n):null;r&&(n=n.substring(0,r.index),n===`i`?n=`ı`:n===`j`&&(n=`ȷ`));let i;if(C[this.mode][n]){let e=C[this.mode][n].group;e===`bin`&&(Pr.includes(this.prevAtomType)||this.prevAtomType===``)&&(e=`open`);let r=K.range(t),a;if(Object.prototype.hasOwnProperty.call(_e,e)){let t=e;a={type:`atom`,mode:this.mode,family:t,loc:r,text:n},(t===`rel`||t===`bin`)&&this.prevAtomType===`text`&&Ir.test(r.lexer.input.slice(r.end))&&(a.needsSpacing=!0)}else{if(jr[n]){this.consume();let e=this.fetch().text.charCodeAt(0),t=e===65025?`mathscr`:`mathcal`;return(e===65024||e===65025)&&this.consume(),{type:`font`,mode:`math`,font:t,body:{type:`mathord`,mode:`math`,loc:r,text:jr[n]}}}a={type:e,mode:this.mode,loc:r,text:n}}i=a}else if(n.charCodeAt(0)>=128||Cr.exec(n)){if(this.settings.strict&&this.mode===`math`)throw new e(`Unicode text character "${n[0]}" used in math mode`,t);i={type:`textord`,mode:`text`,loc:K.range(t),text:n}}else return null;if(this.consume(),r)for(let n=0;n<r[0].length;n++){let a=r[0][n];if(!Mr[a])throw new e(`Unknown accent ' ${a}'`,t);let o=Mr[a][this.mode]||Mr[a].text;if(!o)throw new e(`Accent ${a} unsupported in ${this.mode} mode`,t);i={type:`accent`,mode:this.mode,loc:K.range(t),label:o,isStretchy:!1,base:i}}return i}},Rr=function(t,n){if(!(typeof t==`string`||t instanceof String))throw TypeError(`Temml can only parse string typed expression`);let r,i;try{i=new Lr(t,n),delete i.gullet.macros.current[`\\df@tag`],r=i.parse()}catch(e){if(e.toString()===`ParseError:  Unmatched delimiter`)n.wrapDelimiterPairs=!1,i=new Lr(t,n),delete i.gullet.macros.current[`\\df@tag`],r=i.parse();else throw e}if(!(r.length>0&&r[0].type&&r[0].type===`array`&&r[0].addEqnNum)&&i.gullet.macros.get(`\\df@tag`)){if(!n.displayMode)throw new e(`\\tag works only in display mode`);i.gullet.feed(`\\df@tag`),r=[{type:`tag`,mode:`text`,body:r,tag:i.parse()}]}return r},zr=[2,2,3,3],Br=class e{constructor(e){this.level=e.level,this.color=e.color,this.font=e.font||``,this.fontFamily=e.fontFamily||``,this.fontSize=e.fontSize||1,this.fontWeight=e.fontWeight||``,this.fontShape=e.fontShape||``,this.maxSize=e.maxSize}extend(t){let n={level:this.level,color:this.color,font:this.font,fontFamily:this.fontFamily,fontSize:this.fontSize,fontWeight:this.fontWeight,fontShape:this.fontShape,maxSize:this.maxSize};for(let e in t)Object.prototype.hasOwnProperty.call(t,e)&&(n[e]=t[e]);return new e(n)}withLevel(e){return this.extend({level:e})}incrementLevel(){return this.extend({level:Math.min(this.level+1,3)})}inSubOrSup(){return this.extend({level:zr[this.level]})}withColor(e){return this.extend({color:e})}withFont(e){return this.extend({font:e})}withTextFontFamily(e){return this.extend({fontFamily:e,font:``})}withFontSize(e){return this.extend({fontSize:e})}withTextFontWeight(e){return this.extend({fontWeight:e,font:``})}withTextFontShape(e){return this.extend({fontShape:e,font:``})}getColor(){return this.color}},Vr=`0.13.5`;function Hr(e){let t={},n=0,r=document.getElementsByClassName(`tml-eqn`);for(let e of r)for(n+=1,e.setAttribute(`id`,`tml-eqn-`+String(n));e.tagName!==`mtable`;){if(e.getElementsByClassName(`tml-label`).length>0){let r=e.attributes.id.value;t[r]=String(n);break}e=e.parentElement}let i=document.getElementsByClassName(`tml-tageqn`);for(let e of i)if(e.getElementsByClassName(`tml-label`).length>0){let n=e.getElementsByClassName(`tml-tag`);if(n.length>0){let r=e.attributes.id.value;t[r]=n[0].textContent}}[...e.getElementsByClassName(`tml-ref`)].forEach(e=>{let n=e.getAttribute(`href`),r=t[n.slice(1)];e.className.indexOf(`tml-eqref`)===-1?(r=r.replace(/^\(/,``),r=r.replace(/\)$/,``)):(r.charAt(0)!==`(`&&(r=`(`+r),r.slice(-1)!==`)`&&(r+=`)`));let i=document.createElementNS(`http://www.w3.org/1998/Math/MathML`,`mtext`);i.appendChild(document.createTextNode(r));let a=document.createElementNS(`http://www.w3.org/1998/Math/MathML`,`math`);a.appendChild(i),e.textContent=``,e.appendChild(a)})}var Ur=function(e,t,n){let r=n,i=0,a=e.length;for(;r<t.length;){let n=t[r];if(i<=0&&t.slice(r,r+a)===e)return r;n===`\\`?r++:n===`{`?i++:n===`}`&&i--,r++}return-1},Wr=function(e){return e.replace(/[-/\\^$*+?.()|[\]{}]/g,`\\$&`)},Gr=/^\\(?:begin|(?:eq)?ref){/,Kr=function(e,t){let n,r=[],i=RegExp(`(`+t.map(e=>Wr(e.left)).join(`|`)+`)`);for(;n=e.search(i),n!==-1;){n>0&&(r.push({type:`text`,data:e.slice(0,n)}),e=e.slice(n));let i=t.findIndex(t=>e.startsWith(t.left));if(n=Ur(t[i].right,e,t[i].left.length),n===-1)break;let a=e.slice(0,n+t[i].right.length),o=Gr.test(a)?a:e.slice(t[i].left.length,n);r.push({type:`math`,data:o,rawData:a,display:t[i].display}),e=e.slice(n+t[i].right.length)}return e!==``&&r.push({type:`text`,data:e}),r},qr=[{left:`$$`,right:`$$`,display:!0},{left:`\\(`,right:`\\)`,display:!1},{left:`\\begin{equation}`,right:`\\end{equation}`,display:!0},{left:`\\begin{equation*}`,right:`\\end{equation*}`,display:!0},{left:`\\begin{align}`,right:`\\end{align}`,display:!0},{left:`\\begin{align*}`,right:`\\end{align*}`,display:!0},{left:`\\begin{alignat}`,right:`\\end{alignat}`,display:!0},{left:`\\begin{alignat*}`,right:`\\end{alignat*}`,display:!0},{left:`\\begin{gather}`,right:`\\end{gather}`,display:!0},{left:`\\begin{gather*}`,right:`\\end{gather*}`,display:!0},{left:`\\begin{CD}`,right:`\\end{CD}`,display:!0},{left:`\\ref{`,right:`}`,display:!1},{left:`\\eqref{`,right:`}`,display:!1},{left:`\\[`,right:`\\]`,display:!0}],Jr={$:[{left:`$$`,right:`$$`,display:!0},{left:"$`",right:"`$",display:!1},{left:`$`,right:`$`,display:!1}],"(":[{left:`\\[`,right:`\\]`,display:!0},{left:`\\(`,right:`\\)`,display:!1}]},Yr=[{left:`\\begin{equation}`,right:`\\end{equation}`,display:!0},{left:`\\begin{equation*}`,right:`\\end{equation*}`,display:!0},{left:`\\begin{align}`,right:`\\end{align}`,display:!0},{left:`\\begin{align*}`,right:`\\end{align*}`,display:!0},{left:`\\begin{alignat}`,right:`\\end{alignat}`,display:!0},{left:`\\begin{alignat*}`,right:`\\end{alignat*}`,display:!0},{left:`\\begin{gather}`,right:`\\end{gather}`,display:!0},{left:`\\begin{gather*}`,right:`\\end{gather*}`,display:!0},{left:`\\begin{CD}`,right:`\\end{CD}`,display:!0},{left:`\\ref{`,right:`}`,display:!1},{left:`\\eqref{`,right:`}`,display:!1}],Xr=e=>e===`$`||e===`(`?Jr[e]:e===`$+`||e===`(+`?Jr[e.slice(0,1)].concat(Yr):e===`ams`?Yr:e===`all`?Jr[`(`].concat(Jr.$).concat(Yr):qr,Zr=function(t,n){let r=Kr(t,n.delimiters);if(r.length===1&&r[0].type===`text`)return null;let i=document.createDocumentFragment();for(let t=0;t<r.length;t++)if(r[t].type===`text`)i.appendChild(document.createTextNode(r[t].data));else{let a=document.createElement(`span`),o=r[t].data;n.displayMode=r[t].display;try{n.preProcess&&(o=n.preProcess(o)),temml.render(o,a,n)}catch(a){if(!(a instanceof e))throw a;n.errorCallback("Temml auto-render: Failed to parse `"+r[t].data+"` with ",a),i.appendChild(document.createTextNode(r[t].rawData));continue}i.appendChild(a)}return i},Qr=function(e,t){for(let n=0;n<e.childNodes.length;n++){let r=e.childNodes[n];if(r.nodeType===3){let i=Zr(r.textContent,t);i&&(n+=i.childNodes.length-1,e.replaceChild(i,r))}else if(r.nodeType===1){let e=` `+r.className+` `;t.ignoredTags.indexOf(r.nodeName.toLowerCase())===-1&&t.ignoredClasses.every(t=>e.indexOf(` `+t+` `)===-1)&&Qr(r,t)}}},$r=function(e,t){if(!e)throw Error(`No element provided to render`);let n={};for(let e in t)Object.prototype.hasOwnProperty.call(t,e)&&(n[e]=t[e]);n.delimiters=n.fences?Xr(n.fences):n.delimiters||qr,n.ignoredTags=n.ignoredTags||[`script`,`noscript`,`style`,`textarea`,`pre`,`code`,`option`],n.ignoredClasses=n.ignoredClasses||[],n.errorCallback=n.errorCallback||console.error,n.macros=n.macros||Object.create(null),Qr(e,n),Hr(e)},ei=function(e,t,n={}){t.textContent=``;let r=t.tagName.toLowerCase()===`math`;r&&(n.wrap=`none`);let i=ai(e,n);r||i.children.length>1?(t.textContent=``,i.children.forEach(e=>{t.appendChild(e.toNode())})):t.appendChild(i.toNode())};typeof document<`u`&&document.compatMode!==`CSS1Compat`&&(typeof console<`u`&&console.warn(`Warning: Temml doesn't work in quirks mode. Make sure your website has a suitable doctype.`),ei=function(){throw new e(`Temml doesn't work in quirks mode.`)});var ti=function(e,t){return ai(e,t).toMarkup()},ni=function(e,t){return Rr(e,new h(t))},ri=function(e,t){let n=new h(t);if(n.macros=Object.create(null),!(typeof e==`string`||e instanceof String))throw TypeError(`Temml can only parse string typed expression`);let r=new Lr(e,n,!0);return delete r.gullet.macros.current[`\\df@tag`],r.parse()},ii=function(t,n,r){if(r.throwOnError||!(t instanceof e))throw t;let i=new oe([`temml-error`],[new se(n+`
 
-`+t.toString())]);return i.style.color=r.errorColor,i.style.whiteSpace=`pre-line`,i},ai=function(e,t){let n=new h(t);try{return Ie(Rr(e,n),e,new Br({level:n.displayMode?J.DISPLAY:J.TEXT,maxSize:n.maxSize}),n)}catch(t){return ii(t,e,n)}},oi={version:Vr,render:ei,renderToString:ti,renderMathInElement:$r,postProcess:Hr,ParseError:e,definePreamble:ri,__parse:ni,__renderToMathMLTree:ai,__defineSymbol:w,__defineMacro:Y},si=/^(on.*|style|src|srcset|srcdoc|action|formaction|xlink:href|innerhtml)$/i;function ci(e,t={},...n){let r=document.createElement(e),{on:i={},href:a,...o}=t;for(let[e,t]of Object.entries(o)){if(si.test(e))throw Error(`${e} is not for content`);t!==!1&&t!=null&&r.setAttribute(e,t===!0?``:String(t))}let s=ui(a);s&&(r.setAttribute(`href`,s),r.setAttribute(`target`,`_blank`),r.setAttribute(`rel`,`noopener noreferrer`));for(let[e,t]of Object.entries(i))r.addEventListener(e,t);return li(r,...n),r}function li(e,...t){for(let n of t)n&&e.appendChild(typeof n==`string`?document.createTextNode(n):n)}function ui(e){if(!e||!/^\s*https?:\/\//i.test(e))return null;try{let t=new URL(e);return/^https?:$/.test(t.protocol)&&!t.username&&!t.password?t.href:null}catch{return null}}var di=new Set(`math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts mprescripts none mtable mtr mtd mstyle mpadded mphantom menclose semantics`.split(` `)),fi=/^(accent|accentunder|class|columnalign|columnlines|columnspacing|depth|dir|display|displaystyle|fence|form|height|largeop|linethickness|lspace|mathcolor|mathsize|mathvariant|maxsize|minsize|movablelimits|notation|rowlines|rowspacing|rspace|scriptlevel|separator|stretchy|style|symmetric|voffset|width|xmlns)$/,pi=`http://www.w3.org/1998/Math/MathML`;function mi(e){return[e,...e.querySelectorAll(`*`)].every(e=>e.namespaceURI===pi&&di.has(e.localName)&&[...e.attributes].every(({name:e,value:t})=>fi.test(e)&&!/url|expression|import|position/i.test(t)))}function hi(e,t){let n=ci(`span`);try{oi.render(e,n,{displayMode:t,throwOnError:!0,trust:!1,maxSize:[20,200],maxExpand:200})}catch{return null}let[r]=n.children;return r&&mi(r)?r:null}export{hi as typeset};
+`+t.toString())]);return i.style.color=r.errorColor,i.style.whiteSpace=`pre-line`,i},ai=function(e,t){let n=new h(t);try{return Ie(Rr(e,n),e,new Br({level:n.displayMode?J.DISPLAY:J.TEXT,maxSize:n.maxSize}),n)}catch(t){return ii(t,e,n)}},oi={version:Vr,render:ei,renderToString:ti,renderMathInElement:$r,postProcess:Hr,ParseError:e,definePreamble:ri,__parse:ni,__renderToMathMLTree:ai,__defineSymbol:w,__defineMacro:Y},si=`/*
+Temml.woff2 is a clone of KaTeX_Script-Regular, except that the code points
+have been changed from ASCII to Unicode Mathematical Alphanumeric Symbols Script capitals,
+Unicode range 1D49C to 1D4B5.
+*/
+
+@font-face {
+  font-family: 'Temml';
+  src: url('Temml.woff2') format('woff2');
+  font-weight: normal;
+  font-style: normal;
+}
+
+math {
+  font-family: "Cambria Math", 'STIXTwoMath-Regular', 'NotoSansMath-Regular', math;
+  font-style: normal;
+  font-weight: normal;
+  line-height: normal;
+  font-size-adjust: none;
+  text-indent: 0;
+  text-transform: none;
+  letter-spacing: normal;
+  word-wrap: normal;
+  direction: ltr;
+  /* Prevent Firefox from omitting the dot on i or j. */
+  font-feature-settings: "dtls" off;
+}
+
+math * {
+  border-color: currentColor;
+}
+
+/* display: block is necessary in Firefox and Safari.
+ * Not in Chromium, which recognizes display: "block math" written inline. */
+ math.tml-display {
+  display: block;
+  width: 100%;
+}
+
+*.mathcal {
+  /* NotoSans */
+  font-feature-settings: 'ss01';
+}
+
+math .mathscr {
+  font-family: "Temml";
+}
+
+mo.tml-prime {
+  font-family: Temml;
+}
+
+/* Cramped superscripts in WebKit */
+mfrac > :nth-child(2),
+msqrt,
+mover > :first-child {
+  math-shift: compact
+}
+
+.menclose {
+  display: inline-block;
+  position: relative;
+  padding: 0.5ex 0ex;
+}
+.tml-cancelto {
+  display: inline-block;
+  position: absolute;
+  top: 0;
+  left: 0;
+  padding: 0.5ex 0ex;
+  background-color: currentColor;
+  /* Use the SVG as an alpha mask (painted by background-color) */
+  -webkit-mask-image: url("data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'><defs><marker id='a' markerHeight='5' markerUnits='strokeWidth' markerWidth='7' orient='auto' refX='7' refY='2.5'><path fill='black' d='m0 0 7 2.5L0 5z'/></marker></defs><line x2='100%25' y1='100%25' stroke='black' stroke-width='.06em' marker-end='url(%23a)' vector-effect='non-scaling-stroke'/></svg>");
+          mask-image: url("data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'><defs><marker id='a' markerHeight='5' markerUnits='strokeWidth' markerWidth='7' orient='auto' refX='7' refY='2.5'><path fill='black' d='m0 0 7 2.5L0 5z'/></marker></defs><line x2='100%25' y1='100%25' stroke='black' stroke-width='.06em' marker-end='url(%23a)' vector-effect='non-scaling-stroke'/></svg>");
+  -webkit-mask-repeat: no-repeat;
+          mask-repeat: no-repeat;
+  -webkit-mask-size: 100% 100%;
+          mask-size: 100% 100%;
+  -webkit-mask-position: 0 0;
+          mask-position: 0 0;
+}
+
+@supports (-moz-appearance: none) {
+  /* \\vec w/o italic correction for Firefox */
+  .tml-vec {
+    transform: scale(0.75)
+  }
+  /* Fix \\cancelto in Firefox */
+  .ff-narrow {
+    width: 0em;
+  }
+  .ff-nudge-left {
+    margin-left: -0.2em;
+  }
+  /* Squash hidden mrows in \\bordermatrix. Messes with centering, but necessary to squash. */
+  .ff-squash mtd {
+    display: block;
+    height: 0;
+  }
+}
+
+@supports (not (-moz-appearance: none)) {
+  /* Chromium and WebKit */
+  /* prime vertical alignment */
+  mo.tml-prime {
+    font-family: Temml;
+  }
+  /* Italic correction on superscripts */
+  .tml-sml-pad {
+    padding-left: 0.05em;
+  }
+  .tml-med-pad {
+    padding-left: 0.10em;
+  }
+  .tml-lrg-pad {
+    padding-left: 0.15em;
+  }
+}
+
+@supports (-webkit-backdrop-filter: blur(1px)) {
+  /* WebKit vertical & italic correction on accents */
+  .wbk-acc {
+    /* lower by x-height distance */
+    transform: translate(0em, 0.431em);
+  }
+  .wbk-sml {
+    transform: translate(0.07em, 0);
+  }
+  .wbk-sml-acc {
+    transform: translate(0.07em, 0.431em);
+  }
+  .wbk-sml-vec {
+    transform: scale(0.75) translate(0.07em, 0);
+  }
+  .wbk-med {
+    transform: translate(0.14em, 0);
+  }
+  .wbk-med-acc {
+    transform: translate(0.14em, 0.431em);
+  }
+  .wbk-med-vec {
+    transform: scale(0.75) translate(0.14em, 0);
+  }
+  .wbk-lrg {
+    transform: translate(0.21em, 0);
+  }
+  .wbk-lrg-acc {
+    transform: translate(0.21em, 0.431em);
+  }
+  .wbk-lrg-vec {
+    transform: scale(0.75) translate(0.21em, 0);
+  }
+}
+
+/* \\cancel & \\phase use background images. Get them to print. */
+menclose {
+  -webkit-print-color-adjust: exact;  /* Chrome & Edge */
+          print-color-adjust: exact;
+}
+
+/* Array cell justification in Firefox & WebKit */
+.tml-right {
+  text-align: right;
+}
+.tml-left {
+  text-align: left;
+}
+
+/* For CD labels that grow to the left in Firefox and WebKit */
+.tml-shift-left { margin-left:-200% }
+
+/* Styles for Chromium only */
+@supports (not (-webkit-backdrop-filter: blur(1px))) and (not (-moz-appearance: none)) {
+  /* Italic correction on accents */
+  .chr-sml {
+    transform: translate(0.07em, 0)
+  }
+  .chr-sml-vec {
+    transform: scale(0.75) translate(0.07em, 0)
+  }
+  .chr-med {
+    transform: translate(0.14em, 0)
+  }
+  .chr-med-vec {
+    transform: scale(0.75) translate(0.14em, 0)
+  }
+  .chr-lrg {
+    transform: translate(0.21em, 0)
+  }
+  .chr-lrg-vec {
+    transform: scale(0.75) translate(0.21em, 0)
+  }
+
+  /* For CD labels that grow to the left */
+  .tml-shift-left { margin-left:-100% }
+
+  /* MathML Core & Chromium do not support the MathML 3.0 element <menclose> attributes. */
+  /* So use styles. */
+  menclose {
+    position: relative;
+    padding: 0.5ex 0ex;
+  }
+  
+    .tml-overline {
+    padding: 0.1em 0 0 0;
+    border-top: 0.065em solid;
+  }
+
+  .tml-underline {
+    padding: 0 0 0.1em 0;
+    border-bottom: 0.065em solid;
+  }
+
+  .tml-cancel {
+    display: inline-block;
+    position: absolute;
+    left: 0.5px;
+    bottom: 0;
+    width: 100%;
+    height: 100%;
+    background-color: currentColor;
+  }
+  .upstrike {
+    clip-path: polygon(0.05em 100%, 0em calc(100% - 0.05em), calc(100% - 0.05em) 0em, 100% 0.05em);
+  }
+  .downstrike {
+    clip-path: polygon(0em 0.05em, 0.05em 0em, 100% calc(100% - 0.05em), calc(100% - 0.05em) 100%);
+  }
+  .sout {
+    clip-path: polygon(0em calc(55% + 0.0333em), 0em calc(55% - 0.0333em), 100% calc(55% - 0.0333em), 100% calc(55% + 0.0333em));
+  }
+  .tml-xcancel {
+    clip-path: polygon(0.05em 0em, 0em 0.05em, calc(50% - 0.05em) 50%, 0em calc(100% - 0.05em), 0.05em 100%, 50% calc(50% + 0.05em), calc(100% - 0.05em) 100%, 100% calc(100% - 0.05em), calc(50% + 0.05em) 50%, 100% 0.05em, calc(100% - 0.05em) 0%, 50% calc(50% - 0.05em));
+  }
+
+  .longdiv-top {
+    border-top: 0.067em solid;
+    padding: 0.1em 0.2em 0.2em 0.433em;
+  }
+  .longdiv-arc {
+    position: absolute;
+    top: 0;
+    bottom: 0.1em;
+    left: -0.4em;
+    width: 0.7em;
+    border: 0.067em solid;
+    transform: translateY(-0.067em);
+    border-radius: 70%;
+    clip-path: inset(0 0 0 0.4em);
+    box-sizing: border-box;}
+    .menclose {display: inline-block;
+    text-align: left;
+    position: relative;
+  }
+  
+  .phasor-bottom {
+    border-bottom: 0.067em solid;
+    padding: 0.2em 0.2em 0.1em 0.6em;
+  }
+  .phasor-angle {
+    display: inline-block;
+    position: absolute;
+    left: 0.5px;
+    bottom: -0.04em;
+    height: 100%;
+    aspect-ratio: 0.5;
+    background-color: currentColor;
+    clip-path: polygon(0.05em 100%, 0em calc(100% - 0.05em), calc(100% - 0.05em) 0em, 100% 0.05em);
+  }
+
+  .tml-fbox {
+    padding: 3pt;
+    border: 1px solid;
+  }
+
+  .circle-pad {
+    padding: 0.267em;
+  }
+  .textcircle {
+    position: absolute;
+    top: 0;
+    bottom: 0;
+    right: 0;
+    left: 0;
+    border: 0.067em solid;
+    border-radius: 50%;
+   }
+
+   .actuarial {
+    padding: 0.03889em 0.03889em 0 0.03889em;
+    border-width: 0.08em 0.08em 0em 0em;
+    border-style: solid;
+    margin-right: 0.03889em;
+   }
+
+   /* Stretch \\widetilde */
+  .tml-tilde-2 {
+    transform: scale(2.0, 1.1)
+  }
+  .tml-tilde-3 {
+    transform: scale(3.0, 1.1)
+  }
+  .tml-tilde-4 {
+    transform: scale(4.0, 1.1)
+  }
+  /* Stretch \\widehat */
+  .tml-hat-1 {
+    transform: scale(1.9, 1.0)
+  }
+  .tml-hat-2 {
+    transform: scale(3.9, 1.0)
+  }
+  .tml-hat-3 {
+    transform: scale(5.8, 1.0)
+  }
+  .tml-hat-4 {
+    transform: scale(7.8, 1.0)
+  }
+  
+  /* set array cell justification */
+  .tml-right {
+    text-align: -webkit-right;
+  }
+  .tml-left {
+    text-align: -webkit-left;
+  }
+}
+
+.special-fraction {
+  font-family: 'STIX TWO', 'Times New Roman', Times, Tinos, serif;
+}
+
+/* flex-wrap for line-breaking in Chromium */
+math {
+  display: inline-flex;
+  flex-wrap: wrap;
+  align-items: baseline;
+}
+math > mrow {
+  padding: 0.5ex 0ex;
+}
+
+/* Default mtd top padding is 0.5ex per MathML-Core and user-agent CSS */
+/* We adjust for jot and small */
+mtable.tml-jot > mtr > mtd {
+  padding-top: 0.7ex;
+  padding-bottom: 0.7ex;
+}
+mtable.tml-small mtd {
+  padding-top: 0.35ex;
+  padding-bottom: 0.35ex;
+}
+
+/* Firefox */
+@-moz-document url-prefix() {
+  /* Avoid flex-wrap */
+  math { display: inline; }
+  math > mrow { padding: 0 }
+  /* Adjust Firefox spacing between array rows */
+  mtd, mtable.tml-small mtd { padding-top: 0; padding-bottom: 0; }
+  mtable.tml-jot > mtr > mtd { padding-top: 0.2ex; padding-bottom: 0.2ex; }
+}
+
+/* AMS environment auto-numbering via CSS counter. */
+.tml-eqn::before {
+  counter-increment: tmlEqnNo;
+  content: "(" counter(tmlEqnNo) ")";
+}
+
+body {
+  counter-reset: tmlEqnNo;
+}
+`,ci=new Set(`math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts mprescripts none mtable mtr mtd mstyle mpadded mphantom menclose semantics`.split(` `)),li=/^(accent|accentunder|class|columnalign|columnlines|columnspacing|depth|dir|display|displaystyle|fence|form|height|largeop|linethickness|lspace|mathbackground|mathcolor|mathsize|mathvariant|maxsize|minsize|movablelimits|notation|rowlines|rowspacing|rspace|scriptlevel|separator|stretchy|style|symmetric|voffset|width|xmlns)$/,ui=`http://www.w3.org/1998/Math/MathML`;function di(e){return[e,...e.querySelectorAll(`*`)].every(e=>e.namespaceURI===ui&&ci.has(e.localName)&&[...e.attributes].every(({name:e,value:t})=>li.test(e)&&!/url|expression|import|position/i.test(t)))}var fi=2e3,pi=5e3,mi=/\\(?:[egx]?def|let|futurelet|(?:re)?newcommand|providecommand|cancelto)\b/,hi=/\\(begin|end)\{(align|alignat|equation|gather|multline)\*?\}/,gi=si.replace(/\/\*[\s\S]*?\*\/|@font-face\s*\{[^}]*\}|[\w-]*mask-image:[^;]*;/g,``);function _i(e,t){if(e.length>fi||mi.test(e))return null;let n={displayMode:t||hi.test(e),throwOnError:!0,trust:!1,maxSize:[20,200],maxExpand:200};try{let t=oi.__renderToMathMLTree(e.replaceAll(new RegExp(hi,`g`),`\\$1{$2*}`),n).toNode();return t.localName===`math`&&t.getElementsByTagName(`*`).length<=pi&&di(t)?t:null}catch{return null}}export{gi as style,_i as typeset};
