@@ -28,6 +28,7 @@ from playwright.sync_api import (
 
 from citewell.models import IngestResult
 from citewell.settings import Settings
+from tests.browser.hosting import Host, hosting
 from tests.conftest import BOOK, copied, made_once, settings_for
 from tests.conftest import take_in as ingest
 from tests.doors.live import Live, live
@@ -135,6 +136,25 @@ def opened(browser: Browser, watched: Watched) -> Iterator[Opens]:
 def chat(site: Live, opened: Opens) -> Page:
     """The chat page of the example book."""
     return opened(f"{site.address}/chat")
+
+
+@pytest.fixture(scope="module")
+def docs_site(linked_home: Path) -> Iterator[tuple[Host, str]]:
+    with hosting() as host, live(at(linked_home, cors_origins=(host.address,))) as server:
+        yield host, server.address
+
+
+@pytest.fixture
+def host(docs_site: tuple[Host, str]) -> Host:
+    """The site as it was before another test changed it."""
+    host, server = docs_site
+    vars(host).update(vars(Host(host.address, server)))
+    return host
+
+
+@pytest.fixture
+def page(host: Host, opened: Opens) -> Page:
+    return opened(f"{host.address}/gyroscopes.html")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
+from playwright.sync_api import Locator, Page
+
 _PAGE = """<!doctype html>
 <html lang="{lang}"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -73,3 +75,20 @@ def hosting() -> Iterator[Host]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def bubble_of(page: Page) -> Locator:
+    return page.locator(".bubble-button")
+
+
+def frame_of(page: Page) -> Locator:
+    return page.locator(".frame")
+
+
+def field_of(page: Page) -> Locator:
+    return page.get_by_label("Your question")
+
+
+def style_of(locator: Locator, name: str) -> str:
+    value: str = locator.evaluate("(one, name) => getComputedStyle(one).getPropertyValue(name)", name)
+    return value
