@@ -94,6 +94,12 @@ def test_bars_and_strokes_are_drawn(chat: Page) -> None:
     assert drawn == ["solid", "absolute"]
 
 
+def test_their_style_loads_nothing(chat: Page) -> None:
+    style = chat.evaluate("import('/widget/math.js').then(({style}) => style)")
+    assert ".tml-overline" in style
+    assert not re.search(r"@font-face|@import|url\(", style)
+
+
 def test_what_is_selected_holds_its_formulas_as_they_were_written(chat: Page) -> None:
     expect(ask(chat, QUESTION).locator("div.formula math")).to_be_visible()
     chat.get_by_role("heading", name="Ask the book").click()
