@@ -19,13 +19,14 @@ from citewell.errors import ModelError, SettingsError
 from citewell.models import Vector
 from citewell.ports import Embeddable, Embedder, Embedding
 from tests import cohere, embeddings
+from tests.doors.live import until
 from tests.embeddings import EmbeddingServer
 from tests.vendor import WELL, Reply, Vendor, sent
 
 T = TypeVar("T")
 
 HURRIED = Patience(try_seconds=10.0, whole_seconds=30.0, backoff_seconds=0.001, rest_seconds=30.0)
-BRIEF = replace(HURRIED, try_seconds=0.3)
+BRIEF = replace(HURRIED, try_seconds=0.8)
 PASSAGES = [Embeddable("Pumps", "A pump moves water."), Embeddable("Valves", "A valve stops it.")]
 DIMENSIONS = 1024
 
@@ -115,8 +116,10 @@ def test_after_three_tries_it_is_a_clear_error(
     wire: Wire, fault: Callable[[Wire], Reply], work: Callable[[Embedder], Awaitable[object]]
 ) -> None:
     reply = fault(wire)
-    with wire.server(reply) as vendor, pytest.raises(ModelError, match=r"gives no embeddings: (status|it )") as failed:
-        using(wire.embedder(vendor.url, patience=BRIEF if reply.hang else HURRIED), work)
+    with wire.server(reply) as vendor:
+        with pytest.raises(ModelError, match=r"gives no embeddings: (status|it )") as failed:
+            using(wire.embedder(vendor.url, patience=BRIEF if reply.hang else HURRIED), work)
+        until(lambda: len(vendor.calls) >= 3, "each try was heard, the last one maybe late")
     assert len(vendor.calls) == 3
     assert wire.key not in str(failed.value)
 
