@@ -77,6 +77,14 @@ def hosting() -> Iterator[Host]:
         thread.join()
 
 
+def strict(server: str) -> str:
+    """A policy that lets nothing in but the widget's server."""
+    return (
+        f"default-src 'none'; script-src {server}; connect-src {server}; style-src 'self'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+
+
 def bubble_of(page: Page) -> Locator:
     return page.locator(".bubble-button")
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import COVERED, Opens, Watched, ask, at
-from tests.browser.hosting import hosting
+from tests.browser.hosting import hosting, strict
 from tests.conftest import BOOK
 from tests.doors.live import Live, live
 
@@ -145,10 +145,7 @@ def test_where_it_cannot_be_fetched_the_formula_is_shown_as_it_is_written(
 def test_a_widget_on_another_site_shows_them_under_a_strict_policy(site: Live, opened: Opens) -> None:
     with hosting() as host, live(at(site.app.state.settings.home, cors_origins=(host.address,))) as server:
         host.server = server.address
-        host.policy = (
-            f"default-src 'none'; script-src {host.server}; connect-src {host.server}; style-src 'self'; "
-            "require-trusted-types-for 'script'; trusted-types 'none'"
-        )
+        host.policy = strict(host.server)
         page = opened(f"{host.address}/x.html")
         page.get_by_role("button", name="Ask the book").click()
         expect(ask(page, QUESTION).locator("div.formula math")).to_be_visible()

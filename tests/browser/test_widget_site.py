@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from citewell.models import Project
 from tests.browser.conftest import COVERED, Opens, Watched, ask, at, take_in
-from tests.browser.hosting import Host, bubble_of, frame_of, style_of
+from tests.browser.hosting import Host, bubble_of, frame_of, strict, style_of
 from tests.browser.states import select
 from tests.conftest import copied
 from tests.doors.conftest import made_key
@@ -156,10 +156,7 @@ def test_a_site_that_is_not_on_the_list_is_told_so(host: Host, opened: Opens, wa
 
 
 def test_a_strict_policy_of_the_page_is_kept(host: Host, opened: Opens) -> None:
-    host.policy = (
-        f"default-src 'none'; script-src {host.server}; connect-src {host.server}; style-src 'self'; "
-        "require-trusted-types-for 'script'; trusted-types 'none'"
-    )
+    host.policy = strict(host.server)
     page = opened(f"{host.address}/gyroscopes.html")
     assert style_of(bubble_of(page), "position") == "fixed"
     select(page, SENTENCE)

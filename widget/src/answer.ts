@@ -126,9 +126,7 @@ function citing(message: Told, asks: Asks): (number: number, time: number) => No
     if (message.selection) return document.createTextNode(""); // the reader has it before them
     if (message.isStreaming || !message.citations) return h("sup", { class: "mark" }, String(number));
     const source = message.citations[number - 1];
-    if (source) return mark(source, number, time, asks);
-    // Of a selection the reader has seen all there is to see.
-    return message.selection && number === 1 ? h("sup", { class: "mark", title: asks.say("scope") }, "1") : null;
+    return source ? mark(source, number, time, asks) : null;
   };
 }
 

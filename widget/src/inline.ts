@@ -57,13 +57,6 @@ const DISPLAYED = /\$\$\s*([^$`]{1,1000}?)\s*\$\$(?!\$)/y;
 const ROUND = /\\\(((?:[^\\]|\\[^()[\]]){1,500})\\\)/y;
 const SQUARE = /(?<![\w\])])\\\[((?:[^\\]|\\[^()[\]]){1,500})\\\]/y;
 const LIKE_TEX = /[\\^_={+<>]|^\s*[a-z]\s*$/i;
-
-/** Whether `\(…\)` or `\[…\]` holds a formula, and not words whose brackets somebody escaped. */
-export function isTex(text: string, square: boolean): boolean {
-  const plain = withoutMarks(text);
-  if (/\\_/.test(plain) || (!/\\[a-z]/i.test(plain) && /[a-z]{4,} [a-z]{2,}/i.test(plain))) return false;
-  return square ? /\\[a-z]{2,}|[\^=]|_\{?\w/i.test(plain) : LIKE_TEX.test(plain);
-}
 const PLAIN = /(?:[^\\`*_~[\]!<&$h\n ]| (?=[^ \n]))+/y;
 const FARTHEST_BACK = 60;
 const DEEPEST = 2; // an image in a link
@@ -282,6 +275,13 @@ export function inline(rendering: Rendering): Inline {
       for (const mark of text.match(ANY_MARK) ?? []) turn(mark.charCodeAt(0), null);
     },
   };
+}
+
+/** Whether `\(…\)` or `\[…\]` holds a formula, and not words whose brackets somebody escaped. */
+export function isTex(text: string, square: boolean): boolean {
+  const plain = withoutMarks(text);
+  if (/\\_/.test(plain) || (!/\\[a-z]/i.test(plain) && /[a-z]{4,} [a-z]{2,}/i.test(plain))) return false;
+  return square ? /\\[a-z]{2,}|[\^=]|_\{?\w/i.test(plain) : LIKE_TEX.test(plain);
 }
 
 /** The next character that is not a private one; a space at the ends. */

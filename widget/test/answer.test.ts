@@ -1,20 +1,8 @@
 import { expect, test } from "vitest";
-import { asMarkdown, type Asks, show } from "../src/answer";
-import english from "../src/languages/en.json";
+import { asMarkdown, show } from "../src/answer";
 import type { Source, Told } from "../src/model";
-import { Tip } from "../src/tip";
-import { speak } from "../src/words";
+import { asks } from "./asks";
 
-const asks: Asks = {
-  say: speak(english),
-  tip: new Tip(),
-  open: () => undefined,
-  retry: () => undefined,
-  vote: () => undefined,
-  copy: () => undefined,
-  askWhole: () => undefined,
-  keyForm: () => null,
-};
 const SOURCE: Source = {
   chapter: "Feet",
   chapterTitle: "Feet",
@@ -41,7 +29,7 @@ test("a sentence that is not borne out is marked, with its citation and up to it
   });
   const marked = [...shown.querySelectorAll("mark.unsupported")].map((one) => one.textContent).join("");
   expect(marked.replace(/\s+/g, " ")).toBe("It was made by a baker , in Lyon .");
-  expect(shown.querySelector(".doubt")?.getAttribute("aria-label")).toBe(english.unsupported);
+  expect(shown.querySelector(".doubt")?.getAttribute("aria-label")).toBe(asks.say("unsupported"));
 });
 
 test("the same sentence twice is doubted where it is doubted", () => {

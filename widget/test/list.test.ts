@@ -1,22 +1,11 @@
 import { beforeEach, expect, test } from "vitest";
-import english from "../src/languages/en.json";
 import { List } from "../src/list";
 import type { Told } from "../src/model";
-import { Tip } from "../src/tip";
-import { speak } from "../src/words";
+import { asks } from "./asks";
 
 let list: List;
 beforeEach(() => {
-  list = new List("Conversation", {
-    say: speak(english),
-    tip: new Tip(),
-    open: () => undefined,
-    retry: () => undefined,
-    vote: () => undefined,
-    copy: () => undefined,
-    askWhole: () => undefined,
-    keyForm: () => null,
-  });
+  list = new List("Conversation", asks);
   document.body.replaceChildren(list.element);
 });
 
