@@ -1,12 +1,14 @@
 """Ingesting costs only what changed, loses nothing, and never disturbs a reader."""
 
+import fcntl
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -140,29 +142,25 @@ def test_every_passage_resolves_to_the_words_of_its_document(book_home: Path) ->
 
 
 def test_a_second_ingest_waits_or_leaves(home: Path, docs: Path) -> None:
-    home.mkdir()
-    script = f"""
-import fcntl, time
-lock = open({str(home / "ingest.lock")!r}, "ab")
-fcntl.flock(lock, fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(60)
-"""
-    holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
-    try:
-        assert holder.stdout is not None
-        holder.stdout.readline()
+    with _writer_at_work(home):
         refused = _citewell(home, "ingest", str(docs), "--no-wait")
         assert "ingestion already in progress" in _stderr(refused)
         assert refused.returncode == 1
         waiting = _citewell(home, "ingest", str(docs))
         assert waiting.stderr is not None
         assert "waiting" in waiting.stderr.readline()
-    finally:
-        holder.kill()
-        holder.communicate()
     _finished(waiting)
     assert len(chunk_ids(home)) == 5
+
+
+def test_an_ingest_that_waits_leaves_when_asked(home: Path, docs: Path) -> None:
+    with _writer_at_work(home):
+        waiting = _citewell(home, "ingest", str(docs))
+        assert waiting.stderr is not None
+        assert "waiting" in waiting.stderr.readline()
+        waiting.send_signal(signal.SIGINT)
+        assert "nothing was changed" in _stderr(waiting)
+    assert waiting.returncode == 130
 
 
 def test_an_interrupted_ingest_publishes_nothing_and_says_so(home: Path, tmp_path: Path) -> None:
@@ -266,6 +264,14 @@ def _seconds(work: Callable[[], object]) -> float:
 def _file(path: Path) -> Path:
     path.write_text("x")
     return path
+
+
+@contextmanager
+def _writer_at_work(home: Path) -> Iterator[None]:
+    home.mkdir()
+    with (home / "ingest.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _many_pages(folder: Path, count: int) -> Path:

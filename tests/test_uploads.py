@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from citewell import wiring
+from citewell.adapters.sql.uploads import SqlUploads
 from citewell.cli import main
 from citewell.ingest.uploads import drain
 from citewell.models import DEFAULT_PROJECT, Document, IngestRun, Project, Upload, document_id
@@ -59,21 +60,17 @@ def send(
     return upload
 
 
-def work(home: Path) -> dict[str, str | None]:
+async def working(home: Path) -> dict[str, str | None]:
     """Work as `citewell worker` does; why each upload failed, by its path."""
+    settings = settings_for(home)
+    async with wiring.writing(settings, wait=True, on_wait=lambda: None) as engines, wiring.keeping(settings) as kept:
+        recipe, folder = wiring.recipe(settings), home / "uploads"
+        done = drain(kept.uploads, kept.projects, engines=engines, recipe=recipe, folder=folder)
+        return {upload.path: error async for upload, error in done}
 
-    async def run() -> dict[str, str | None]:
-        settings = settings_for(home)
-        async with (
-            wiring.writing(settings, wait=True, on_wait=lambda: None) as engines,
-            wiring.keeping(settings) as kept,
-        ):
-            done = drain(
-                kept.uploads, kept.projects, engines=engines, recipe=wiring.recipe(settings), folder=home / "uploads"
-            )
-            return {upload.path: error async for upload, error in done}
 
-    return asyncio.run(run())
+def work(home: Path) -> dict[str, str | None]:
+    return asyncio.run(working(home))
 
 
 def waiting(home: Path, *, project: Project = PROJECT) -> list[Upload]:
@@ -347,6 +344,29 @@ def test_a_worker_that_is_asked_to_go_puts_its_upload_back(home: Path) -> None:
     _until_it_reads("long.md", home)
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=60) == 130
+    assert waiting(home) == [upload], "no attempt is used up"
+
+
+def test_a_worker_that_is_asked_to_go_while_it_takes_an_upload_puts_it_back(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload, taken, take = send(home, "pumps.md", PUMPS), asyncio.Event(), SqlUploads.take
+
+    async def slowly(uploads: SqlUploads) -> tuple[Upload, bytes] | None:
+        answer = await take(uploads)
+        taken.set()
+        await asyncio.sleep(0.1)  # the database has said it, and the worker has not heard it yet
+        return answer
+
+    async def asked_to_go() -> None:
+        worker = asyncio.create_task(working(home))
+        await taken.wait()
+        worker.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await worker
+
+    monkeypatch.setattr(SqlUploads, "take", slowly)
+    asyncio.run(asked_to_go())
     assert waiting(home) == [upload], "no attempt is used up"
 
 

@@ -85,13 +85,13 @@ async def reading(settings: Settings) -> AsyncIterator[Reading]:
 @asynccontextmanager
 async def writing(settings: Settings, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[IngestEngines]:
     """The engines that ingest, under the writer's lock: of the home folder, and of a database that others may share."""
-    async with _embedding(settings) as embedder:
-        with writer_lock(settings.home, wait=wait, on_wait=on_wait):
-            async with (
-                _opened(_database(settings), statement_seconds=_INGEST_STATEMENT_SECONDS) as database,
-                database.sole_writer(wait=wait, on_wait=on_wait),
-            ):
-                yield _ingest_engines(settings, database, embedder)
+    async with (
+        _embedding(settings) as embedder,
+        writer_lock(settings.home, wait=wait, on_wait=on_wait),
+        _opened(_database(settings), statement_seconds=_INGEST_STATEMENT_SECONDS) as database,
+        database.sole_writer(wait=wait, on_wait=on_wait),
+    ):
+        yield _ingest_engines(settings, database, embedder)
 
 
 def is_writing(settings: Settings) -> bool:

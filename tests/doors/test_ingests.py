@@ -69,10 +69,10 @@ async def test_a_silent_run_is_interrupted_unless_somebody_holds_the_lock(
     http: httpx2.AsyncClient, settings: Settings
 ) -> None:
     await begun(settings, ago=60)
-    with writer_lock(settings.home, wait=False, on_wait=lambda: None):
+    async with writer_lock(settings.home, wait=False, on_wait=lambda: None):
         assert (await listed(http))[0]["state"] == "running", "it may be in one long transaction"
     assert (await listed(http))[0]["state"] == "interrupted"
-    with writer_lock(settings.home, wait=False, on_wait=lambda: None):
+    async with writer_lock(settings.home, wait=False, on_wait=lambda: None):
         pass  # to look is not to take
 
 

@@ -1,23 +1,19 @@
 """One ingest at a time in a home folder. The lock goes with its process, however that ends."""
 
+import asyncio
 import fcntl
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from citewell.errors import IngestRunning, StoreUnavailable
 
 
-@contextmanager
-def writer_lock(home: Path, *, wait: bool, on_wait: Callable[[], None]) -> Iterator[None]:
+@asynccontextmanager
+async def writer_lock(home: Path, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[None]:
     """Hold the writer's lock. Where another has it: wait, after `on_wait` said so, or raise IngestRunning."""
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        handle = (home / "ingest.lock").open("ab")
-    except OSError as error:
-        raise StoreUnavailable(f"cannot write to {home}: {error.strerror}") from error
-    with handle:
+    with _lock_file(home) as handle:
         told = False
         while True:
             try:
@@ -28,10 +24,18 @@ def writer_lock(home: Path, *, wait: bool, on_wait: Callable[[], None]) -> Itera
                 if not told:
                     on_wait()
                     told = True
-                time.sleep(0.1)
+                await asyncio.sleep(0.1)
             else:
                 break
         yield
+
+
+def _lock_file(home: Path) -> BinaryIO:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        return (home / "ingest.lock").open("ab")
+    except OSError as error:
+        raise StoreUnavailable(f"cannot write to {home}: {error.strerror}") from error
 
 
 def is_held(home: Path) -> bool:

@@ -31,7 +31,7 @@ async def drain(
     await uploads.resume()
     last, run = None, Run()
     async with AsyncExitStack() as recording:
-        while taken := await uploads.take():
+        while taken := await _taken(uploads):
             upload, content = taken
             try:
                 if last is None or (upload.project, upload.kind) != (last.project, last.kind):
@@ -40,17 +40,29 @@ async def drain(
                     if upload.kind == "ingest":
                         await recording.enter_async_context(recorded(run, upload.project, engines.ingests))
                 run.total = run.done + await _waiting(uploads, upload)
-                error = await _carry_out(upload, content, run, projects, engines, recipe, folder)
-            except OtherModel as mismatch:  # no second try helps
-                error = str(mismatch)
+                try:
+                    error = await _carry_out(upload, content, run, projects, engines, recipe, folder)
+                except OtherModel as mismatch:  # no second try helps
+                    error = str(mismatch)
+                await uploads.finish(upload.id, error=error)
             except (CitewellError, asyncio.CancelledError):
                 await uploads.release(upload.id)
                 raise
-            await uploads.finish(upload.id, error=error)
             last = upload
             run.done += 1
             run.errors.extend([f"{upload.path}: {error}"] if error else [])
             yield upload, error
+
+
+async def _taken(uploads: Uploads) -> tuple[Upload, bytes] | None:
+    """The next in line. Asked to go meanwhile, it puts back what the database has perhaps given already."""
+    taking = asyncio.ensure_future(uploads.take())
+    try:
+        return await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        if taken := await taking:
+            await uploads.release(taken[0].id)
+        raise
 
 
 async def _waiting(uploads: Uploads, upload: Upload) -> int:
