@@ -17,12 +17,13 @@ _log = logging.getLogger("citewell.http")
 _PATIENCE_SECONDS = 20.0
 _LOOK_SECONDS = 0.1
 _RETRY_SECONDS = 1.0
+_LONGEST_RETRY_SECONDS = 60.0
 _LINGER_SECONDS = "10"
 _END_SECONDS = 5.0
 
 
 class Worker:
-    """Starts `citewell worker` and starts it again should it die with work left."""
+    """Starts `citewell worker` and starts it again should it die with work left, the less often the more it fails."""
 
     def __init__(self, settings: Settings, uploads: Uploads) -> None:
         self._settings = settings
@@ -62,6 +63,7 @@ class Worker:
                 await self._process.wait()
 
     async def _mind(self) -> None:
+        pause = _RETRY_SECONDS
         while True:
             await self._wanted.wait()
             self._wanted.clear()
@@ -69,8 +71,11 @@ class Worker:
                 done = await self._run()
             except StoreUnavailable:
                 done = False
-            if not done:
-                await asyncio.sleep(_RETRY_SECONDS)
+            if done:
+                pause = _RETRY_SECONDS
+            else:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_RETRY_SECONDS)
                 self._wanted.set()
 
     async def _run(self) -> bool:
