@@ -84,6 +84,6 @@ clean:  ## Remove what was made
 
 # A browser for the tests that need one; where it cannot be installed they say so and are skipped.
 .venv/browser: .venv/dev
-	command -v chromium >/dev/null || $$(id -u | grep -qx 0 || echo sudo -n) sh -c \
-	  'apt-get -q update && apt-get -qy install --no-install-recommends chromium' || true
+	command -v chromium-headless-shell >/dev/null || $$(id -u | grep -qx 0 || echo sudo -n) sh -c 'apt-get -q update && \
+	  for one in chromium-headless-shell chromium; do apt-get -qy install --no-install-recommends $$one && break; done' || true
 	@touch $@

@@ -96,7 +96,7 @@ def main(book: Path) -> None:
         settings = Settings.model_validate({"home": Path(folder), "database_url": None, "max_concurrent_requests": 100})
         asyncio.run(_take_in(settings, book))
         with live(settings) as server, sync_playwright() as playwright:
-            chromium = shutil.which("chromium") or shutil.which("google-chrome")
+            chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-headless-shell", "google-chrome"))))
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
             page = browser.new_page(viewport={"width": 1200, "height": 850})
             page.goto(f"{server.address}/chat")

