@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 BOOK := examples/robotics-book
 LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate
-# One more than there are cores: many tests wait for processes they started.
-WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
+# More than there are cores: many tests wait for processes they started.
+WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, 2 + (os.cpu_count() or 1)))')
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Tests start hundreds of processes: they need not compile the same files each.
 unexport PYTHONDONTWRITEBYTECODE

@@ -7,10 +7,12 @@ import os
 import re
 import shutil
 import signal
+import ssl
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from sqlite3 import connect
 from threading import Thread
@@ -49,9 +51,11 @@ Citewell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_configure() -> None:
-    """Commands hear Ctrl-C, also where whatever runs the tests does not: a shell's job in the background, for one."""
+    # Commands hear Ctrl-C, also where whatever runs the tests does not: a shell's job in the background, for one.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Every client makes one, reading all certificates of the machine for it.
+    pytest.MonkeyPatch().setattr(ssl, "create_default_context", cache(ssl.create_default_context))
 
 
 def pytest_collection_finish() -> None:
@@ -67,7 +71,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def book_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder that holds the example book. Nobody changes it: every worker reads this one."""
+    """A home folder that holds the example book. Nobody changes it."""
     return made_once(tmp_path_factory, "book", lambda home: take_in(home, BOOK))
 
 
@@ -87,9 +91,12 @@ def copied(source: Path, home: Path) -> Path:
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], IngestResult | None]) -> Path:
-    """A home folder for the whole run, made by the worker that needs it first; the others wait for it."""
-    run = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    """A home folder for the whole run, made by the worker that needs it first; the others wait for it.
+
+    Each worker has a copy: only one process opens an index where it lies, every other would copy it each time.
+    """
+    run, alone = factory.getbasetemp(), "PYTEST_XDIST_WORKER" not in os.environ
+    if not alone:
         run = run.parent  # what a worker takes for the run's folder is its own, in there
     home, making = run / name, run / f"{name}.partial"
     with (run / f"{name}.lock").open("ab") as lock:
@@ -99,7 +106,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             made = make(making)
             assert made is None or made.errors == ()
             making.rename(home)
-    return home
+        return home if alone else copied(home, factory.mktemp(name) / "home")
 
 
 @pytest.fixture

@@ -143,7 +143,9 @@ def batches(windows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         rows = rows[size:]
 
 
+@cache
 def _tokenizer() -> Tokenizer:
+    """What cuts texts into tokens. One for the process: nobody changes it."""
     words = _VOCABULARY.read_text(encoding="utf-8").split("\n")
     vocabulary = {word: number for number, word in enumerate(words) if word}
     tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106 (a token of text)
