@@ -122,7 +122,7 @@ def test_clients_that_leave_at_random_leave_nothing_behind(server: Live, request
     leave_all(range(100, 100 + CLIENTS))
 
     def given_back() -> bool:
-        """Pools may have grown, and SQLite keeps files open for its next connections: by far not one for each client."""
+        """Pools may have grown, and SQLite keeps files open for later connections: by far not one for each client."""
         now = held(server)
         return (
             now.tasks <= before.tasks
