@@ -45,7 +45,7 @@ markdown_pages = st.lists(st.one_of(_paragraph, _code, _list, _heading, _table, 
 
 
 @given(markdown_pages)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_every_chunk_is_the_text_where_it_says_it_stands(source: str) -> None:
     text, chunks = cut(source)
     for position, one in enumerate(chunks):
@@ -58,7 +58,7 @@ def test_every_chunk_is_the_text_where_it_says_it_stands(source: str) -> None:
 
 
 @given(markdown_pages)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_chunks_in_order_cover_every_line_that_is_not_blank(source: str) -> None:
     text, chunks = cut(source)
     covered = {line for one in chunks for line in range(one.first_line, one.last_line + 1)}
@@ -68,7 +68,7 @@ def test_chunks_in_order_cover_every_line_that_is_not_blank(source: str) -> None
 
 
 @given(markdown_pages)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_code_block_is_never_split(source: str) -> None:
     text, chunks = cut(source)
     line_starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]

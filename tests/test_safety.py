@@ -133,7 +133,7 @@ def tokens(listed: Sequence[Token]) -> Iterator[Token]:
         yield from tokens(token.children or [])
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(MARKDOWN)
 def test_no_renderer_finds_a_target_or_tag_that_is_not_in_the_sources(text: str) -> None:
     left = said([text])

@@ -349,7 +349,7 @@ def _around(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 @given(st.recursive(_leaves, _around, max_leaves=30))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_nesting_of_elements_gives_a_sound_manuscript(body: str) -> None:
     shown(f"{body}<w:p>{body}</w:p>")
 

@@ -303,7 +303,7 @@ _soup = st.lists(st.one_of(_opening, _tags.map(lambda tag: f"</{tag}>"), _words)
 
 
 @given(_soup)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_soup_of_tags_gives_a_sound_manuscript(source: str) -> None:
     manuscript = read(source)
     assert manuscript == read(source)
@@ -322,7 +322,7 @@ _tree = st.recursive(_words, _around, max_leaves=30)
 
 
 @given(_tree)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_nesting_of_tags_gives_a_sound_manuscript(source: str) -> None:
     read(source)
 
