@@ -30,5 +30,8 @@ async def test_a_worker_that_keeps_failing_is_started_ever_less_often(
     async with wiring.keeping(settings) as kept:
         worker = Failing(settings, kept.uploads)
         await asyncio.sleep(0.7)
+        assert 1 < (tried := worker.starts) < 9
+        worker.wake()
+        await asyncio.sleep(0.1)
         await worker.close()
-    assert 1 < worker.starts < 9
+    assert worker.starts > tried, "somebody who sends more is not kept waiting"

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -74,7 +75,8 @@ class Worker:
             if done:
                 pause = _RETRY_SECONDS
             else:
-                await asyncio.sleep(pause)
+                with suppress(TimeoutError):  # or until somebody sends more
+                    await asyncio.wait_for(self._wanted.wait(), pause)
                 pause = min(2 * pause, _LONGEST_RETRY_SECONDS)
                 self._wanted.set()
 
