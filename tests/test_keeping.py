@@ -250,7 +250,7 @@ def test_a_project_without_documents_says_so(citewell: Citewell, home: Path, doc
 def test_killed_across_commands_nothing_is_lost_or_doubled() -> None:
     script = Path(__file__).parents[1] / "benchmarks" / "scale.py"
     done = subprocess.run(
-        [sys.executable, str(script), "kill", "--rounds", "3"], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, str(script), "kill", "--rounds", "4"], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "0 searches unserved; ends as if undisturbed" in done.stdout
