@@ -220,7 +220,7 @@ def ask(
     async def run() -> tuple[str, Answer]:
         async with wiring.open_for_answers(settings_for(home)) as reading:
             named, engines = Project.named(project), reading.engines
-            pieces = flow.answer(question, project=named, engines=engines, top_k=top_k, history=history, where=where)
+            pieces = flow.answer(question, project=named, engines=engines, top_k=top_k, history=history, filters=where)
             return await flow.collect(pieces, NumberedMarkers().render)
 
     return asyncio.run(run())
@@ -246,7 +246,7 @@ def chunk_of(text: str, *, number: int = 0) -> Chunk:
 
 
 def find(home: Path, words: str, *, project: str = DEFAULT_PROJECT) -> list[Passage]:
-    return list(ask(home, words, project=project, top_k=20)[1].found)
+    return list(ask(home, words, project=project, top_k=20)[1].retrieved)
 
 
 def document(home: Path, passage: Passage) -> Document | None:

@@ -88,7 +88,7 @@ class Desk:
     async def search(self, query: str, limit: int, score_threshold: float) -> str:
         """What the tool `search_book_content` gives."""
         try:
-            found = await retrieve(query, project=self.project, engines=self.engines, limit=limit, where=self.where)
+            found = await retrieve(query, project=self.project, engines=self.engines, limit=limit, filters=self.where)
         except EmptyKnowledgeBase:
             return _results([])
         except CitewellError:
