@@ -17,11 +17,10 @@ from citewell.answer.opening import Opening
 from citewell.answer.safety import Safe
 from citewell.answer.sentences import Sentences
 from citewell.answer.sources import Sources
-from citewell.answer.support import needs_support, support, verdict
-from citewell.answer.units import quote, units
+from citewell.answer.support import needs_support, support_score, verdict_for
 from citewell.answer.write import Desk
 from citewell.models import Cite, Passage, Piece, Segment, Support
-from citewell.terms import stems
+from citewell.text import split_units, stems, unit_text
 
 _UNCITED = Support("uncited", 0.0)
 
@@ -32,7 +31,7 @@ _CLEARLY = 0.2
 
 def moves(cited: float, other: float) -> bool:
     """Whether a citation moves to a passage that supports its words so likely (docs/log.md has what that costs)."""
-    return cited < SURE and verdict(other) == "supported" and other - cited >= _CLEARLY
+    return cited < SURE and verdict_for(other) == "supported" and other - cited >= _CLEARLY
 
 
 class Composer:
@@ -175,12 +174,12 @@ class _Checked:
         if not cited:
             return _UNCITED
         score = _support(sentence, cited)
-        return Support(verdict(score), round(score, 4))
+        return Support(verdict_for(score), round(score, 4))
 
     def _borne_out(self, sentence: str, held: Support) -> bool:
         if held.verdict != "uncited":
             return held.verdict != "unsupported"
-        return verdict(_support(sentence, self.desk.passages)) == "supported"
+        return verdict_for(_support(sentence, self.desk.passages)) == "supported"
 
     def _segment(self, sentence: str, cites: Sequence["_Mark"], held: Support | None) -> Segment:
         quotes = [(mark.passage, _nearest_words(mark.words_in(sentence), sentence, mark.passage)) for mark in cites]
@@ -208,15 +207,15 @@ def _support(words: str, passages: Sequence[Passage]) -> float:
 @lru_cache(maxsize=256)
 def _held(words: str, texts: tuple[str, ...]) -> float:
     """A sentence is mostly held against the same texts twice: at its mark, and at its end."""
-    return support(words, texts)
+    return support_score(words, texts)
 
 
 def _nearest_words(words: str, sentence: str, passage: Passage) -> str:
     """The words of a passage that those of a sentence most likely rest on; none, where it speaks of something else."""
     text = passage.chunk.text
     said, around = set(stems(words)), set(stems(sentence))
-    quotable = [one for one in units(text) if one.kind in ("sentence", "item")] or list(units(text))
-    shared = [(len(said & (spoken := _stems(quote(text, one)))), len(around & spoken)) for one in quotable]
+    quotable = [one for one in split_units(text) if one.kind in ("sentence", "item")] or list(split_units(text))
+    shared = [(len(said & (spoken := _stems(unit_text(text, one)))), len(around & spoken)) for one in quotable]
     best = max(range(len(quotable)), key=shared.__getitem__, default=None)
     if best is None or not any(shared[best]):
         return ""

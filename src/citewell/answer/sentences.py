@@ -5,7 +5,7 @@ Where a sentence ends is decided when the first word of the next one is complete
 
 import re
 
-from citewell.answer.units import units
+from citewell.text import split_units
 
 _LONGEST = 4000  # characters; what goes on for longer is cut at a blank
 _STOPS = frozenset(".!?…")
@@ -64,7 +64,7 @@ class Sentences:
     def last(self, since: int) -> str:
         """The last sentence of what is open, from a place on: it may have ended, for all that is known so far."""
         text = self.open[since:]
-        found = units(_bare(text))
+        found = split_units(_bare(text))
         return text if not found or self._fence else _bare(text)[found[-1].start :]
 
     def _begin(self, text: str) -> None:
@@ -96,7 +96,7 @@ class Sentences:
             return None
         place, text = begin + found.start("word"), _bare(self.open)
         shift = len(self.open) - len(text)
-        return place if any(unit.start == place - shift for unit in units(text)[1:]) else None
+        return place if any(unit.start == place - shift for unit in split_units(text)[1:]) else None
 
     def _end_line(self) -> None:
         fence = _FENCE.match(self.open, self._line_starts)

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from citewell.answer.retrieve import Engines, retrieve
-from citewell.answer.units import units
+from citewell.answer.engines import AnswerEngines
+from citewell.answer.retrieval import retrieve
 from citewell.errors import CitewellError, EmptyKnowledgeBase
-from citewell.models import Exchange, Passage, Where
-from citewell.ports import Assignment
+from citewell.models import Exchange, Filters, Passage
+from citewell.ports import WritingTask
+from citewell.text import split_units
 
 NOT_COVERED = "NOT_COVERED"
 """What a writer says where the passages do not answer; its reader is told in our words."""
@@ -55,7 +56,7 @@ def fitting(text: str, most: int) -> str:
     """As much of a text as fits into so many tokens, to the end of a sentence; nothing where not one fits."""
     if tokens(text) <= most:
         return text
-    ends = [unit.end for unit in units(text) if tokens(text[: unit.end]) <= most]
+    ends = [unit.end for unit in split_units(text) if tokens(text[: unit.end]) <= most]
     return text[: ends[-1]] if ends else ""
 
 
@@ -63,9 +64,9 @@ def fitting(text: str, most: int) -> str:
 class Desk:
     """The passages before a writer, numbered from 1. A search lays more on it, as long as the writer can read them."""
 
-    engines: Engines
+    engines: AnswerEngines
     project: UUID
-    where: Where
+    where: Filters
     room: int = 0
     """Tokens that are left for passages."""
     passages: list[Passage] = field(default_factory=list)
@@ -119,7 +120,7 @@ def _results(results: Sequence[dict[str, object]]) -> str:
 
 def assignment(
     question: str, passages: Sequence[Passage], desk: Desk, *, said: Sequence[Exchange] = (), selected: bool = False
-) -> Assignment:
+) -> WritingTask:
     """The question with the passages, laid on the desk by rank until the writer can read no more."""
     rules = _RULES + (_OF_A_SELECTION if selected else _MAY_SEARCH)
     longest = min(_ANSWER, desk.room // 5)
@@ -134,7 +135,7 @@ def assignment(
             about = f"(from “{passage.chunk.label}”)\n" if passage.chunk.label else ""
             shown.append(f"[{number}]\n<passage {mark}>\n{about}{text}\n</passage {mark}>")
     wish = "\n\n".join([*shown, f"The reader's question: {question}"])
-    return Assignment(rules, wish, said, None if selected else desk.search, longest)
+    return WritingTask(rules, wish, said, None if selected else desk.search, longest)
 
 
 def _ends(question: str, most: int) -> str:
