@@ -44,8 +44,8 @@ class Sessions(Protocol):
     ) -> StoredExchange:
         """Keep an exchange; its session is made, or touched. Gives what is kept.
 
-        With `idempotency_key`, a client's name for this request, it is kept once, however often and wherever at the same
-        time it is tried: a complete exchange takes the place of an incomplete one, and otherwise the first stays.
+        With `idempotency_key`, a client's name for this request, it is kept once, however often and wherever it is
+        retried: a complete exchange replaces an incomplete one, and otherwise the first stays.
         """
         ...
 
