@@ -62,7 +62,7 @@ lock: .venv/bin/python  ## Pin every dependency by version and hash, naming no r
 	sed -i '/^ *"resolved": /d' widget/package-lock.json
 
 clean:  ## Remove what was made
-	rm -rf widget/node_modules widget/src/api.d.ts .venv .citewell .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf widget/node_modules widget/src/api/schema.d.ts .venv .citewell .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Citewell needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
