@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import COVERED, PHONE, Opens, ask
+from tests.browser.conftest import COVERED, PHONE, Opens, Stage, ask
 from tests.browser.hosting import Host, bubble_of, field_of, frame_of
-from tests.browser.states import select
+from tests.browser.states import select, widget_writing
 
 pytestmark = pytest.mark.xdist_group("browser-widget")
 
@@ -105,6 +105,12 @@ def test_what_is_typed_into_it_is_no_shortcut_of_the_page(host: Host, opened: Op
     page.keyboard.press("Escape")
     expect(frame_of(page)).to_be_hidden()
     assert page.evaluate("heard") == []
+
+
+def test_it_says_that_an_answer_is_being_written(stage: Stage) -> None:
+    with widget_writing(stage) as page:
+        expect(frame_of(page).locator(".typing .dots")).to_be_visible()
+        expect(frame_of(page).get_by_role("status")).to_have_text("Writing the answer…")
 
 
 def test_the_conversation_goes_along_from_page_to_page(page: Page) -> None:

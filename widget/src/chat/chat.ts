@@ -152,6 +152,7 @@ export class Chat {
   #startNewConversation(): void {
     this.closeSource();
     this.#conversation.reset();
+    this.#render(this.#conversation.state); // at once: the next question must not wait for a frame
     this.#composer.deselect();
   }
 
