@@ -317,8 +317,8 @@ def library_key(stage: Stage) -> Iterator[Page]:
 State = Callable[[Stage], AbstractContextManager[Page]]
 STATES: list[State] = [
     empty, answered, excerpt, source, formatted, formulas, uncovered, unsure, outside_selection, waiting, writing,
-    growing, stopped, doubted, silent, offline, busy, unavailable, cut, nothing_there, key_asked, outdated, right_to_left,
-    widget_closed, widget_open, widget_writing, widget_source, widget_selection, library, library_key,
+    growing, stopped, doubted, silent, offline, busy, unavailable, cut, nothing_there, key_asked, outdated,
+    right_to_left, widget_closed, widget_open, widget_writing, widget_source, widget_selection, library, library_key,
 ]  # fmt: skip
 
 
