@@ -159,7 +159,7 @@ def test_what_the_selection_does_not_say_the_whole_book_may(page: Page) -> None:
     page.get_by_role("button", name="Ask about this").click()
     answer = ask(page, "What is a capture point?")
     expect(answer).to_have_attribute("data-standing", "outside-selection")
-    expect(answer).to_contain_text("Your selection does not say.")
+    expect(answer).to_contain_text("Your selection does not answer this.")
     answer.get_by_role("button", name="Ask the whole book").click()
     whole = page.locator(".message.assistant").nth(1)
     expect(whole).to_have_attribute("data-standing", "answered")

@@ -1,20 +1,17 @@
 import { describe, expect, test } from "vitest";
-import type { Answer } from "../../src/api/answer";
+import { readAnswer } from "../../src/api/answer";
 import { type Action, emptyConversation, reduce } from "../../src/conversation/reducer";
 import type { ChatMessage, ConversationState } from "../../src/conversation/types";
 
 const AT = new Date("2026-01-01T10:00:00Z");
 const asked = (id: string, at = AT): Action => ({ type: "asked", id, question: `Why ${id}?`, idempotencyKey: `once-${id}`, at });
-const ANSWER: Answer = {
-  content: "x",
-  citations: [],
-  standing: "answered",
-  flagged: [],
-  nearest: [],
-  notice: null,
-  confidence: 0,
-  requestId: null,
-};
+const ANSWER = readAnswer({
+  answer: "x",
+  fallback_message: null,
+  sources: [],
+  metadata: { query_time_ms: 1, retrieval_count: 1, mode: "full", low_confidence: false, request_id: "r" },
+  session_id: "s",
+});
 const finished = (content: string): Action => ({ type: "answer", answer: { ...ANSWER, content } });
 const run = (...actions: Action[]): ConversationState => actions.reduce(reduce, emptyConversation("s"));
 const last = (state: ConversationState): ChatMessage => state.messages.at(-1)!;
