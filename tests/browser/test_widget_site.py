@@ -187,4 +187,4 @@ def test_in_a_sandbox_it_opens_and_says_what_is_missing(host: Host, page: Page, 
     )
     inside = page.frame_locator("iframe")
     inside.get_by_role("button", name="Ask the book").click()
-    expect(inside.get_by_text("this site may not ask it").first).to_be_visible()
+    expect(inside.get_by_text("does not allow requests from this site").first).to_be_visible()

@@ -133,7 +133,8 @@ function flagRendering(content: string, flagged: FlaggedSentence[], { t }: Answe
   }
   const renderAfter = ({ kind }: Range): Node => {
     const reason = t(kind as FlaggedSentence["verdict"]);
-    return h("span", { class: `doubt ${kind}`, role: "img", tabindex: "0", "aria-label": reason, title: reason }, kind === "weak" ? "~" : "?");
+    const sign = kind === "weak" ? "~" : "?";
+    return h("span", { class: `doubt ${kind}`, role: "img", tabindex: "0", "aria-label": reason, title: reason }, sign);
   };
   return { ranges, renderAfter };
 }
