@@ -86,7 +86,7 @@ def read_questions(data: Path) -> list[AnswerQuestion]:
     ]
 
 
-_TYPOGRAPHY = str.maketrans("‘’“”\u00a0‐‑", "''\"\" --")  # noqa: RUF001
+_TYPOGRAPHY = str.maketrans("‘’“”\u00a0‐‑", "''\"\" --")
 _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"</?(?:kbd|[abip]|em|strong|code|[bh]r|span|[uo]l|li|div|h\d|su[bp]|pre|mark|ins)\b[^<>\n]*>"), ""),
     (re.compile(r"!?\[([^\]\n]+)\]\([^)\s]*\)"), r"\1"),
