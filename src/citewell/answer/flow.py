@@ -100,7 +100,7 @@ def _quotes(asked: ResolvedQuestion, found: Retrieval) -> tuple[list[Quote], flo
     """The quotes that answer, none where the passages do not; and how sure that is."""
     if not asked.wants_answer or not found.passages:
         return [], 0.0
-    sought = asked.sought if found.from_selection else asked.question
+    sought = asked.sought if found.from_selection else found.question or asked.question
     scored = score_candidates(sought, found.passages, found.weights, favour=dict.fromkeys(found.hinted, HINT_LOG_ODDS))
     certainty = estimate_confidence(sought, found, scored)
     fresh = [one for one in scored if not asked.was_said(unit_text(found.passages[one.passage].chunk.text, one.unit))]
@@ -110,7 +110,9 @@ def _quotes(asked: ResolvedQuestion, found: Retrieval) -> tuple[list[Quote], flo
     elif asked.points:
         fresh = fresh or scored  # there may be nothing but what was marked
     return (
-        select_quotes(asked.question, fresh, found.passages) if certainty >= CONFIDENCE_BANDS["refuse"] else []
+        select_quotes(found.question or asked.question, fresh, found.passages)
+        if certainty >= CONFIDENCE_BANDS["refuse"]
+        else []
     ), certainty
 
 

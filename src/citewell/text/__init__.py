@@ -4,7 +4,7 @@ Pure. Knows nothing of documents, questions or answers.
 """
 
 from citewell.text.fences import FENCE, closes_fence
-from citewell.text.keywords import content_words, keywords, specific_terms
+from citewell.text.keywords import content_words, is_general_english, keywords, specific_terms
 from citewell.text.language import ENGLISH, detect_language, function_words, mostly_non_latin
 from citewell.text.sentences import sentence_spans, sentence_stems
 from citewell.text.stemming import bm25_weight, stem, stems
@@ -24,6 +24,7 @@ __all__ = [
     "data_file",
     "detect_language",
     "function_words",
+    "is_general_english",
     "keywords",
     "mostly_non_latin",
     "replace_surrogates",

@@ -45,6 +45,11 @@ def specific_terms(question: str) -> frozenset[str]:
     return frozenset(specific & keywords(question).keys())
 
 
+def is_general_english(word: str) -> bool:
+    """Whether a word, or another form of it, is frequent in English."""
+    return stem(word) in _general_english()
+
+
 @cache
 def _general_english() -> frozenset[str]:
     """Stems of the words that are frequent enough in English to be whole entries of BERT's vocabulary."""

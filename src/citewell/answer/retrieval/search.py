@@ -7,6 +7,7 @@ from uuid import UUID
 
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.retrieval.rerank import rerank_passages, score_passages
+from citewell.answer.retrieval.spelling import correct_spelling
 from citewell.errors import EmptyKnowledgeBase
 from citewell.models import NO_FILTERS, Filters, Passage
 from citewell.text import keywords
@@ -29,6 +30,8 @@ class Retrieval:
     """Stems that no chunk of the project speaks."""
     hinted: frozenset[str] = frozenset()
     """Ids of the chunks that speak what the reader looks at."""
+    question: str = ""
+    """What was searched for: the question with its typing errors corrected. Empty for a selection."""
     from_selection: bool = False
     """Whether all of it comes from a reader's selection, and the words were counted there."""
 
@@ -36,7 +39,24 @@ class Retrieval:
 async def retrieve(
     question: str, *, project: UUID, engines: AnswerEngines, limit: int, filters: Filters = NO_FILTERS, hint: str = ""
 ) -> Retrieval:
-    """The passages that answer best. `hint` is what the reader looks at: it may decide which of them comes first."""
+    """The passages that answer best. `hint` is what the reader looks at: it may decide which of them comes first.
+
+    A question with typing errors is searched again without them.
+    """
+    found = await _search(question, project=project, engines=engines, limit=limit, filters=filters)
+    texts = (passage.chunk.text for passage in found.passages)
+    corrected = correct_spelling(question, found.unknown, texts) if found.unknown else question
+    if corrected != question:
+        question = corrected
+        found = await _search(question, project=project, engines=engines, limit=limit, filters=filters)
+    passages = await rerank_passages(question, found.passages, reranker=engines.reranker, weights=found.weights)
+    best = passages[:limit]
+    here = frozenset(one.chunk.id for one in best if _speaks(one, hint))
+    return replace(found, passages=_led_by(here, best, question, found.weights), hinted=here, question=question)
+
+
+async def _search(question: str, *, project: UUID, engines: AnswerEngines, limit: int, filters: Filters) -> Retrieval:
+    """The candidates of the index, in its own order, and how much each word of the question matters."""
     index = engines.index
     async with engines.embedder_call():
         vector = await engines.embedder.embed_query(question)
@@ -49,11 +69,7 @@ async def retrieve(
         empty = not total and not (filters and (await index.frequencies(project, []))[0])
     if empty:
         raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
-    found = weigh_words(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=len(ranked))
-    passages = await rerank_passages(question, found.passages, reranker=engines.reranker, weights=found.weights)
-    best = passages[:limit]
-    here = frozenset(one.chunk.id for one in best if _speaks(one, hint))
-    return replace(found, passages=_led_by(here, best, question, found.weights), hinted=here)
+    return weigh_words(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=len(ranked))
 
 
 HINT_LOG_ODDS = 0.5
