@@ -1,4 +1,4 @@
-"""Rewrites a follow-up with the LLM so that it stands alone. Decides nothing: `resolve.py` says when it is used."""
+"""Rewrites a follow-up with the LLM so that it stands alone. Decides nothing: `resolution.py` says when it is used."""
 
 import asyncio
 import logging
