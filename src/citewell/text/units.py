@@ -21,14 +21,18 @@ _HORIZONTAL_RULE = re.compile(r"[ \t>]*(?:[-*_=][ \t]*){3,}$")
 _TABLE_RULE = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _BOLD_LINE = re.compile(r"[ \t>]*\*\*[^*]+\*\*:?[ \t]*$")  # used as a heading
 _ENDS_WITH_INITIAL = re.compile(r"(?:^|[\s(*_.])(?<!\d\s)[A-Z]\.$")  # but not the newtons of "140 N."
-_ENDS_WITH_NUMBERED_ABBREVIATION = re.compile(r"\b(?:eqs?|figs?|tabs?|secs?|chs?|vols?|nos?|pp?|ca)\.$", re.IGNORECASE)  # "Eq. 4"
+_ENDS_WITH_NUMBERED_ABBREVIATION = re.compile(
+    r"\b(?:eqs?|figs?|tabs?|secs?|chs?|vols?|nos?|pp?|ca)\.$", re.IGNORECASE
+)  # "Eq. 4"
 _ENDS_WITH_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|cf|vs|approx|resp|incl)\.$", re.IGNORECASE)
 _RUN_IN_HEADING = re.compile(r"[ \t>]*(\*\*|__)[^*_\n]{1,60}\1$")  # "**Stepping.** A foot moves…"
 _CLOSING_EMPHASIS = re.compile(r"[*_]+(?=\s|$)")  # "**" after the full stop of "**Stepping.**"
-_END_AFTER_PHYSICAL_UNIT = re.compile(  # "3.1 h. Peaks": the full stop ends a sentence, though "h." looks like an abbreviation
-    r"""(?:\d[ \u00a0]?(?:[kmMG]?(?:Hz|[ABCFJKNVWgms]|Nm|Pa|rad|px|bit|bytes?)|[cm]m|min|h|L|l|%|°[CF]?|N·m|Ω)
+_END_AFTER_PHYSICAL_UNIT = (
+    re.compile(  # "3.1 h. Peaks": the full stop ends a sentence, though "h." looks like an abbreviation
+        r"""(?:\d[ \u00a0]?(?:[kmMG]?(?:Hz|[ABCFJKNVWgms]|Nm|Pa|rad|px|bit|bytes?)|[cm]m|min|h|L|l|%|°[CF]?|N·m|Ω)
            (?:[·/](?:kg|rad|mm|cm|km|m|s|h|min|√?Hz))*[²³]? | ,\ [a-z])\.[ \t]*\s(?=[A-Z][A-Za-z]*\ )""",
-    re.VERBOSE,
+        re.VERBOSE,
+    )
 )
 _FOOTNOTE = re.compile(r"(?:[ \t]*\[\^[^\]\s]+\](?::[ \t]*)?)+[ \t]*")
 _DEFINITION_LINE = re.compile(r"[ \t>]*:[ \t]+")  # of a definition list: the line after its term
