@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from fastapi import FastAPI
 from citewell import wiring
 from citewell.api_keys import create_key
 from citewell.http.app import create_app
+from citewell.http.state import get_state, set_state
 from citewell.ingest.flow import ingest
 from citewell.models import DEFAULT_PROJECT, Key, Project, Scope
 from citewell.settings import Settings
@@ -40,7 +42,7 @@ def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def _publish(book_home: Path, settings: Settings) -> None:
     asyncio.run(borrow_embeddings(settings_for(book_home), settings))
-    take_in(settings, BOOK, base_url="https://book.example.org")
+    ingest_folder(settings, BOOK, base_url="https://book.example.org")
 
 
 async def borrow_embeddings(lender: Settings, borrower: Settings) -> None:
@@ -65,7 +67,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (docs / "rams.md").write_text("# Rams\n\nA ram moves water uphill without a motor.\n")
     (docs / "valves.md").write_text("# Valves\n\nA valve stops the flow.\n\n## Leaks\n\nReplace the gasket yearly.\n")
-    take_in(settings_for(folder, embedder="hashing"), docs)
+    ingest_folder(settings_for(folder, embedder="hashing"), docs)
     return folder
 
 
@@ -91,7 +93,15 @@ async def client_of(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
-def take_in(settings: Settings, *paths: Path, project: str = DEFAULT_PROJECT, base_url: str | None = None) -> None:
+def break_answers(http: httpx2.AsyncClient) -> None:
+    """Make every question fail with something that nobody foresaw."""
+    app = http.app  # type: ignore[attr-defined]
+    set_state(app, replace(get_state(app), answers=None))  # type: ignore[arg-type]
+
+
+def ingest_folder(
+    settings: Settings, *paths: Path, project: str = DEFAULT_PROJECT, base_url: str | None = None
+) -> None:
     async def run() -> None:
         async with wiring.open_for_ingest(settings, wait=True, on_wait=lambda: None) as engines:
             result = await ingest(

@@ -16,6 +16,7 @@ from uuid import UUID
 import uvicorn
 
 from citewell.http.app import create_app
+from citewell.http.state import AppState, get_state, set_state
 from citewell.models import NO_FILTERS, Filters, Matrix, Passage, Vector
 from citewell.ports import Embeddable, Embedder, Embedding, Index
 from citewell.settings import Settings
@@ -44,10 +45,10 @@ class Live:
     def start(self) -> None:
         threading.Thread(target=self._run, daemon=True).start()
         until(lambda: self._server.started or self._ended.done(), "it starts")
-        self.well: AnswerResources = self.app.state.reading
+        self.well: AnswerResources = self.state.answers
 
     def stop(self) -> None:
-        self.app.state.reading = self.well
+        self._answer_with(self.well)
         self._server.should_exit = True
         self._ended.result(timeout=30)
 
@@ -65,8 +66,14 @@ class Live:
 
     @property
     def running(self) -> int:
-        count: int = self.app.state.gate.running
-        return count
+        return self.state.admission.running
+
+    @property
+    def state(self) -> AppState:
+        return get_state(self.app)
+
+    def _answer_with(self, resources: AnswerResources) -> None:
+        set_state(self.app, replace(self.state, answers=resources))
 
     def use(self, *, index: Index | None = None, embedder: Embedder | None = None, patience: float = 10.0) -> None:
         """From now on questions are answered with these engines; without any, with its own."""
@@ -78,7 +85,7 @@ class Live:
             index_timeout_seconds=patience,
             embedder_timeout_seconds=patience,
         )
-        self.app.state.reading = replace(self.well, engines=engines)
+        self._answer_with(replace(self.well, engines=engines))
 
 
 @contextmanager

@@ -9,10 +9,11 @@ from pathlib import Path
 import httpx2
 
 from citewell import wiring
+from citewell.http.state import get_state, set_state
 from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedder, Embedding
 from citewell.settings import Settings
-from tests.http.conftest import made_key, running, take_in
+from tests.http.conftest import ingest_folder, made_key, running
 
 QUESTION = {"question": "What should I do before the first start?"}
 SITE = "https://docs.example.org"
@@ -37,7 +38,7 @@ class Guarded:
 
 @asynccontextmanager
 async def guarding(settings: Settings, docs: Path) -> AsyncIterator[Guarded]:
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     async with wiring.open_stores(settings) as keeping:
         key = await made_key(keeping, scope="admin")
         async with running(settings) as http:
@@ -46,28 +47,24 @@ async def guarding(settings: Settings, docs: Path) -> AsyncIterator[Guarded]:
 
 @dataclass
 class Patient:
-    """An embedder that takes as long as it is told to."""
+    """An embedder that embeds no question before `go_on` is set."""
 
     inner: Embedder
     fitted: bool = True
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
 
-    @property
-    def model(self) -> str:
-        return self.inner.model
+    def __post_init__(self) -> None:
+        self.model = self.inner.model
+        self.dimensions = self.inner.dimensions
 
-    @property
-    def dimensions(self) -> int:
-        return self.inner.dimensions
-
-    async def embed_passages(self, passages: "list[Embeddable]") -> list[Embedding]:
+    async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
         return await self.inner.embed_passages(passages)
 
     async def embed_query(self, text: str) -> Vector:
         await self.go_on.wait()
         return await self.inner.embed_query(text)
 
-    async def embed_queries(self, texts: "Sequence[str]") -> Matrix:
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
         return await self.inner.embed_queries(texts)
 
     async def warm(self) -> None:
@@ -79,14 +76,16 @@ class Patient:
 
 def slowed(http: httpx2.AsyncClient) -> Patient:
     """Make the server's embedder wait for us."""
-    state = http.app.state  # type: ignore[attr-defined]
-    patient = Patient(state.reading.engines.embedder)
-    state.reading = replace(state.reading, engines=replace(state.reading.engines, embedder=patient))
+    app = http.app  # type: ignore[attr-defined]
+    state = get_state(app)
+    patient = Patient(state.answers.engines.embedder)
+    engines = replace(state.answers.engines, embedder=patient)
+    set_state(app, replace(state, answers=replace(state.answers, engines=engines)))
     return patient
 
 
 async def inside(http: httpx2.AsyncClient, number: int) -> None:
     """Wait until so many requests are being answered."""
-    gate = http.app.state.gate  # type: ignore[attr-defined]
-    while gate.running != number:  # noqa: ASYNC110 (the gate has no event for this)
+    admission = get_state(http.app).admission  # type: ignore[attr-defined]
+    while admission.running != number:  # noqa: ASYNC110 (there is no event for this)
         await asyncio.sleep(0.01)

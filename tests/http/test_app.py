@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from tests.conftest import serving, settings_for, take_in
-from tests.http.conftest import COVERED, DEFAULT, problem, running
+from tests.http.conftest import COVERED, DEFAULT, break_answers, problem, running
 
 pytestmark = pytest.mark.anyio
 
@@ -84,11 +84,11 @@ async def test_metrics_count_requests_by_door(http: httpx2.AsyncClient) -> None:
 
 async def test_something_unforeseen_shows_no_trace(home: Path) -> None:
     async with running(settings_for(home)) as http:
-        del http.app.state.reading  # type: ignore[attr-defined]
+        break_answers(http)
         response = await http.post("/api/ask", json={"question": COVERED})
     assert problem(response) == (500, "INTERNAL_ERROR")
     assert "Traceback" not in response.text
-    assert "reading" not in response.text
+    assert "answers" not in response.text
 
 
 @pytest.mark.parametrize("page", ["/chat", "/library"])

@@ -12,7 +12,7 @@ import pytest
 
 from citewell.settings import Settings
 from tests.conftest import serving, settings_for
-from tests.http.conftest import DEFAULT, made_key, problem, running, take_in
+from tests.http.conftest import DEFAULT, break_answers, ingest_folder, made_key, problem, running
 from tests.http.protected_server import QUESTION, SITE, Guarded, guarding, headers, inside, slowed
 from tests.http.test_isolation import DOORS, OPEN
 
@@ -44,7 +44,7 @@ def pumps(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     folder = tmp_path_factory.mktemp("pumps")
     (folder / "pumps.md").write_text("# Pumps\n\nFill the casing with water before the first start.\n")
     settings = settings_for(folder / "home", embedder="hashing")
-    take_in(settings, folder / "pumps.md")
+    ingest_folder(settings, folder / "pumps.md")
     return settings
 
 
@@ -56,7 +56,7 @@ async def unguarded(pumps: Settings) -> AsyncIterator[httpx2.AsyncClient]:
 
 async def test_one_more_than_fits_is_sent_away_at_once_and_told_when_to_come_back(home: Path, docs: Path) -> None:
     settings = settings_for(home, embedder="hashing", max_concurrent_requests=2)
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     async with running(settings) as http:
         patient = slowed(http)
         waiting = [asyncio.create_task(http.post("/api/ask", json=QUESTION)) for _ in range(2)]
@@ -197,7 +197,7 @@ async def test_a_site_on_the_list_may_ask_and_read_what_it_is_told(guarded: Guar
     wrong = await guarded.http.post("/api/ask", json={}, headers=headers(guarded.key) | {"Origin": SITE})
     nobody = await guarded.http.post("/api/ask", json=QUESTION, headers={"Origin": SITE})
     assert [one.status_code for one in (answered, wrong, nobody)] == [200, 400, 401]
-    del guarded.http.app.state.reading  # type: ignore[attr-defined]
+    break_answers(guarded.http)
     broken = await guarded.ask(Origin=SITE)
     assert problem(broken) == (500, "INTERNAL_ERROR")
     for response in (answered, wrong, nobody, broken):
@@ -278,7 +278,7 @@ async def test_every_response_is_safe_to_show_and_has_an_id(guarded: Guarded) ->
     safe(stream)
     safe(await guarded.http.get("/nowhere"))
     safe(await guarded.http.put("/chat"))
-    del guarded.http.app.state.reading  # type: ignore[attr-defined]
+    break_answers(guarded.http)
     broken = await guarded.ask()
     assert broken.status_code == 500
     safe(broken)

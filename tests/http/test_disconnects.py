@@ -145,7 +145,7 @@ def test_clients_that_leave_at_random_leave_nothing_behind(server: Live, request
         assert answer.status_code == 200
         entries = httpx2.get(f"{server.address}/history/{session}", params={"limit": 1000}).json()["entries"]
         assert entries[-1]["response"] == answer.json()["answer"]
-    if server.app.state.settings.database_url:
+    if server.state.settings.database_url:
         postgres = request.getfixturevalue("postgres_server")
         busy = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'citewell' AND state <> 'idle'"
         until(lambda: postgres.run(busy) == "0", "no connection is in the middle of something")

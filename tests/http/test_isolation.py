@@ -17,11 +17,11 @@ from fastapi.routing import iter_route_contexts
 
 from citewell import wiring
 from citewell.http.app import create_app
-from citewell.http.auth import GuardedRoute
+from citewell.http.route import GuardedRoute
 from citewell.models import Evaluation, Project
 from citewell.settings import Settings
 from tests.conftest import ready, settings_for
-from tests.http.conftest import DEFAULT, events, made_key, problem, running, take_in
+from tests.http.conftest import DEFAULT, events, ingest_folder, made_key, problem, running
 from tests.http.protected_server import headers
 
 pytestmark = pytest.mark.anyio
@@ -164,9 +164,9 @@ def settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     for place, text in ((ours, f"Fill the {SECRET} with water before the first start."), (theirs, "A valve leaks.")):
         place.mkdir()
         (place / "pumps.md").write_text(f"# Pumps\n\n{text}\n")
-    take_in(settings, ours)
-    take_in(settings, ours, project=OURS.name)
-    take_in(settings, theirs, project=THEIRS.name)
+    ingest_folder(settings, ours)
+    ingest_folder(settings, ours, project=OURS.name)
+    ingest_folder(settings, theirs, project=THEIRS.name)
     return settings
 
 
@@ -398,7 +398,7 @@ async def test_to_whom_they_belong_the_doors_open(settings: Settings) -> None:
     """The same calls as above, with a key that may: else their refusals would mean nothing."""
     async with opened(settings) as house:
         await _use_all(house)
-    await asyncio.to_thread(take_in, settings, Path(settings.home.parent, "ours"), project=OURS.name)
+    await asyncio.to_thread(ingest_folder, settings, Path(settings.home.parent, "ours"), project=OURS.name)
 
 
 async def _use_all(house: House) -> None:

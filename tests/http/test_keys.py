@@ -13,7 +13,7 @@ import pytest
 from citewell import api_keys, wiring
 from citewell.http import auth
 from tests.conftest import Citewell, serving, settings_for
-from tests.http.conftest import DEFAULT, events, made_key, problem, running, take_in
+from tests.http.conftest import DEFAULT, events, ingest_folder, made_key, problem, running
 from tests.http.protected_server import QUESTION, Guarded, guarding, headers, inside, slowed
 
 pytestmark = pytest.mark.anyio
@@ -93,7 +93,7 @@ async def test_the_last_key_that_is_revoked_does_not_open_the_server_again(guard
 
 async def test_the_first_key_shuts_a_server_that_runs(home: Path, docs: Path) -> None:
     settings = settings_for(home, embedder="hashing")
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     async with running(settings) as http, wiring.open_stores(settings) as keeping:
         assert (await http.post("/api/ask", json=QUESTION)).status_code == 200
         key = await made_key(keeping)

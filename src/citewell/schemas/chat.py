@@ -6,11 +6,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from citewell.schemas.ask import Topic
+from citewell.schemas.answer import RatedAnswerFields
 from citewell.schemas.errors import ErrorResponse
-from citewell.schemas.fields import SOMETHING, Query, Selection, Uuid4, unsaid
-from citewell.schemas.location import Receipt
-from citewell.schemas.support import NOTICE, SUPPORT, SupportedSentence
+from citewell.schemas.fields import SOMETHING, Query, Selection, Uuid4, is_none
+from citewell.schemas.location import SourceLocation
 
 CitationStatus = Literal["valid", "moved", "changed", "deleted", "unknown"]
 
@@ -37,23 +36,21 @@ class ChatRequest(BaseModel):
     filters: MetadataFilter | None = None
 
 
-class SourceCitation(Receipt):
+class SourceCitation(SourceLocation):
     source_url: str = Field(description="The page at the quoted words; without an address, `/` and the file's path.")
     title: str
     section: str
     chunk_position: int = Field(ge=0)
     similarity_score: float = Field(ge=0, le=1)
     snippet: str = Field(max_length=200)
-    chunk_id: str | None = None
-    document_id: UUID | None = None
     quotes: list[str | None] | None = Field(
         None,
-        exclude_if=unsaid,
+        exclude_if=is_none,
         description="For each `[n]` in the answer that is of this source, in order: the words of the chunk that it "
         "rests on, verbatim, or null where nobody knows. `[n]` in code, in a link or after a backslash is none.",
     )
     status: CitationStatus | None = Field(
-        None, exclude_if=unsaid, description="In a history: whether the citation still holds. An answer is fresh."
+        None, exclude_if=is_none, description="In a history: whether the citation still holds. An answer is fresh."
     )
 
 
@@ -72,15 +69,7 @@ class ResponseMetadata(BaseModel):
     request_id: UUID
 
 
-CONFIDENCE: float | None = Field(
-    None, exclude_if=unsaid, ge=0, le=1, description="How likely this answers the question; 0 where nothing does."
-)
-NEAREST: list[Topic] | None = Field(
-    None, exclude_if=unsaid, description="Where nothing was answered: topics that come nearest to the question."
-)
-
-
-class ChatResponse(BaseModel):
+class ChatResponse(RatedAnswerFields):
     """`answer` is null exactly when `fallback_message` is not: then the sources are all there is."""
 
     answer: str | None
@@ -88,36 +77,33 @@ class ChatResponse(BaseModel):
     sources: list[SourceCitation | SelectedTextCitation]
     metadata: ResponseMetadata
     session_id: UUID
-    confidence: float | None = CONFIDENCE
-    nearest: list[Topic] | None = NEAREST
-    support: list[SupportedSentence] | None = SUPPORT
-    notice: str | None = NOTICE
 
 
-class ChatEvent(BaseModel):
+class ChatEventFields(BaseModel):
+    """What the events of `/chat/stream` and `/api/v1/chat/stream` share."""
+
+    stage: Literal["retrieving", "generating"] | None = Field(None, exclude_if=is_none)
+    delta: str | None = Field(None, exclude_if=is_none)
+    done: Literal[True] | None = Field(None, exclude_if=is_none)
+    error: ErrorResponse | None = Field(None, exclude_if=is_none)
+
+
+class ChatEvent(ChatEventFields):
     """One event of `/chat/stream`: a stage, a piece of text, or the end with the whole response or an error."""
 
-    stage: Literal["retrieving", "generating"] | None = Field(None, exclude_if=unsaid)
-    delta: str | None = Field(None, exclude_if=unsaid)
-    done: Literal[True] | None = Field(None, exclude_if=unsaid)
-    response: ChatResponse | None = Field(None, exclude_if=unsaid)
-    error: ErrorResponse | None = Field(None, exclude_if=unsaid)
+    response: ChatResponse | None = Field(None, exclude_if=is_none)
 
 
-class HistoryEntry(BaseModel):
-    """An exchange with all that its reader was given."""
+class HistoryEntry(RatedAnswerFields):
+    """An exchange with everything that its reader was shown."""
 
     timestamp: datetime
     query: str
     response: str
     sources: list[SourceCitation | SelectedTextCitation]
-    complete: bool = Field(True, description="False where the reader left before the answer was told.")
-    metadata: ResponseMetadata | None = Field(None, exclude_if=unsaid)
-    confidence: float | None = CONFIDENCE
-    nearest: list[Topic] | None = NEAREST
-    support: list[SupportedSentence] | None = SUPPORT
-    notice: str | None = NOTICE
-    feedback: Literal["up", "down"] | None = Field(None, exclude_if=unsaid, description="The reader's vote, if any.")
+    complete: bool = Field(True, description="False where the client disconnected before the answer was complete.")
+    metadata: ResponseMetadata | None = Field(None, exclude_if=is_none)
+    feedback: Literal["up", "down"] | None = Field(None, exclude_if=is_none, description="The reader's vote, if any.")
 
 
 class HistoryResponse(BaseModel):

@@ -14,7 +14,7 @@ _BLANK = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u30
 _NAME = re.compile(rf"[^{_BLANK}\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^{_BLANK}\x00-\x1f\x7f])?")
 
 
-def unsaid(value: object) -> bool:
+def is_none(value: object) -> bool:
     """For fields that are left out where there is nothing to say; all others are null then."""
     return value is None
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import settings_for
 from tests.fakes.llm import MODEL, Fails, Reply, Says
-from tests.http.conftest import take_in
+from tests.http.conftest import ingest_folder
 from tests.http.llm.server import (
     ASK,
     CHAT,
@@ -337,7 +337,7 @@ def long_home(tmp_path: Path) -> Path:
     sentences = [f"Water moves uphill by pump number {number} of this long chapter." for number in range(120)]
     (docs / "long.md").write_text("# Long\n\n" + " ".join(sentences))
     home = tmp_path / "home"
-    take_in(settings_for(home, embedder="hashing"), docs)
+    ingest_folder(settings_for(home, embedder="hashing"), docs)
     return home
 
 
@@ -378,7 +378,7 @@ def many_home(tmp_path: Path) -> Path:
     for number in range(12):
         (docs / f"{number}.md").write_text(f"# Pump {number}\n\nPump number {number} moves water uphill.\n")
     home = tmp_path / "home"
-    take_in(settings_for(home, embedder="hashing"), docs)
+    ingest_folder(settings_for(home, embedder="hashing"), docs)
     return home
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from citewell import wiring
 from tests.conftest import serving, settings_for
-from tests.http.conftest import made_key, take_in
+from tests.http.conftest import ingest_folder, made_key
 
 ROOT = Path(__file__).parents[3]
 CASES = 3000
@@ -24,7 +24,7 @@ CASES = 3000
 def test_at_least_3000_generated_requests_get_what_the_document_promises(tmp_path: Path, docs: Path) -> None:
     """Over a few small pages, with a key, so that what a door does without one is tried as well."""
     settings = settings_for(tmp_path / "home", embedder="hashing")  # meaning makes no difference here
-    take_in(settings, docs)
+    ingest_folder(settings, docs)
     report = tmp_path / "report.json"
     path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     server = serving(

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from tests.conftest import settings_for
-from tests.http.conftest import COVERED, UNCOVERED, events, problem, running, take_in
+from tests.http.conftest import COVERED, UNCOVERED, events, ingest_folder, problem, running
 
 pytestmark = pytest.mark.anyio
 
@@ -291,7 +291,7 @@ async def test_what_only_looks_like_a_mark_shifts_no_quote(home: Path) -> None:
         "\n\n## Motors\n\nThe motor of a quixel pump has 12 kW.\n"
     )
     settings = settings_for(home, embedder="hashing")
-    await asyncio.to_thread(take_in, settings, page.parent)
+    await asyncio.to_thread(ingest_folder, settings, page.parent)
     async with running(settings) as small:
         body = await chat(small, "What does a quixel pump move, as the others say?")
     assert "as [1] and [9]" in body["answer"]

@@ -3,8 +3,8 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from citewell.http.auth import OPEN, GuardedRoute
 from citewell.http.reference.page import render
+from citewell.http.route import OPEN, GuardedRoute
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 

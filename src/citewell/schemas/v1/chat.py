@@ -5,10 +5,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from citewell.schemas.errors import ErrorResponse
-from citewell.schemas.fields import Query, Text, unsaid
-from citewell.schemas.location import Receipt
-from citewell.schemas.support import NOTICE, SUPPORT, SupportedSentence
+from citewell.schemas.answer import AnswerFields
+from citewell.schemas.chat import ChatEventFields
+from citewell.schemas.fields import Query, Text, is_none
+from citewell.schemas.location import Location
 
 
 class Message(BaseModel):
@@ -23,7 +23,7 @@ class ChatRequest(BaseModel):
     mode: str | None = Field(None, max_length=64, description="How to search, where there is more than one way.")
 
 
-class Source(Receipt):
+class Source(Location):
     """`document_text[start:end] == chunkText`. A synthesized source has null ids and comes first."""
 
     id: str | None = Field(description="The chunk; what stands in brackets in the response.")
@@ -37,7 +37,7 @@ class Source(Receipt):
     section: str | None = None
 
 
-class ChatResponse(BaseModel):
+class ChatResponse(AnswerFields):
     response: str
     messages: list[Message]
     sources: list[Source]
@@ -45,15 +45,9 @@ class ChatResponse(BaseModel):
     totalDuration: int | None = Field(ge=0, description="Milliseconds.")  # noqa: N815
     promptEvalCount: int | None = Field(ge=0)  # noqa: N815
     evalCount: int | None = Field(ge=0)  # noqa: N815
-    support: list[SupportedSentence] | None = SUPPORT
-    notice: str | None = NOTICE
 
 
-class ChatEvent(BaseModel):
+class ChatEvent(ChatEventFields):
     """One event of the stream: a stage, a piece of text, or the end with the whole response or an error."""
 
-    stage: Literal["retrieving", "generating"] | None = Field(None, exclude_if=unsaid)
-    delta: str | None = Field(None, exclude_if=unsaid)
-    done: Literal[True] | None = Field(None, exclude_if=unsaid)
-    response: ChatResponse | None = Field(None, exclude_if=unsaid)
-    error: ErrorResponse | None = Field(None, exclude_if=unsaid)
+    response: ChatResponse | None = Field(None, exclude_if=is_none)

@@ -9,7 +9,7 @@ import pytest
 
 from citewell.settings import Settings
 from tests.conftest import settings_for
-from tests.http.conftest import DEFAULT, problem, running, take_in
+from tests.http.conftest import DEFAULT, ingest_folder, problem, running
 
 pytestmark = pytest.mark.anyio
 
@@ -23,12 +23,12 @@ SHOWN = {
 @pytest.fixture
 def settings(home: Path, docs: Path, database_url: str | None) -> Settings:
     settings = settings_for(home, database_url=database_url)
-    take_in(settings, docs)
+    ingest_folder(settings, docs)
     return settings
 
 
 async def ingest_again(settings: Settings, docs: Path) -> None:
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
 
 
 async def asked(http: httpx2.AsyncClient) -> dict[str, Any]:
@@ -77,7 +77,7 @@ async def test_a_key_that_may_only_ask_cannot_walk_through_a_document(home: Path
     words = [f"Sentence {number} tells of quixel valves and of nothing else." for number in range(600)]
     (docs / "long.md").write_text("# Valves\n\n" + "\n\n".join(" ".join(words[i : i + 5]) for i in range(0, 600, 5)))
     settings = settings_for(home, embedder="hashing")
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     async with running(settings) as http:
         listed = (await http.get(f"/api/v1/projects/{DEFAULT.id}/documents")).json()["documents"]
         document = next(one for one in listed if one["filename"] == "long.md")

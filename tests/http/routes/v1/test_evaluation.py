@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from citewell.cli import main
 from citewell.settings import Settings
 from tests.conftest import settings_for
-from tests.http.conftest import DEFAULT, running, take_in
+from tests.http.conftest import DEFAULT, ingest_folder, running
 
 PRIMING = {"text": "What should I do before the first start?", "relevant": ["01-pumps.md"], "answers": ["casing"]}
 OFF_TOPIC = {"text": "How do I get red wine out of a carpet?", "unanswerable": True}
@@ -28,7 +28,7 @@ def settings(home: Path, docs: Path, database_url: str | None, monkeypatch: pyte
     if database_url:
         monkeypatch.setenv("DATABASE_URL", database_url)
     settings = settings_for(home, database_url=database_url, embedder="hashing")
-    take_in(settings, docs)
+    ingest_folder(settings, docs)
     return settings
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from citewell.settings import Settings
 from tests.conftest import Citewell, settings_for
-from tests.http.conftest import COVERED, DEFAULT, problem, running, take_in
+from tests.http.conftest import COVERED, DEFAULT, ingest_folder, problem, running
 
 pytestmark = pytest.mark.anyio
 
@@ -126,7 +126,7 @@ async def test_a_database_that_takes_nothing_delays_no_answer_and_fails_none(hom
 
 async def pumps(home: Path, docs: Path) -> Settings:
     settings = settings_for(home, embedder="hashing")
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     return settings
 
 

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from tests.conftest import settings_for
-from tests.http.conftest import DEFAULT, problem, running, take_in
+from tests.http.conftest import DEFAULT, ingest_folder, problem, running
 from tests.http.llm.server import writing
 from tests.http.protected_server import slowed
 
@@ -76,11 +76,11 @@ async def test_new_documents_bring_new_questions(home: Path, tmp_path: Path) -> 
     await asyncio.to_thread(
         _write, docs, "quixel", "A quixel is a small pump that lifts water. Every quixel has a motor."
     )
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     async with running(settings) as http:
         before = await questions(http)
         await asyncio.to_thread(_write, docs, "zorble", "A zorble is a valve of brass. You close a zorble by hand.")
-        await asyncio.to_thread(take_in, settings, docs)
+        await asyncio.to_thread(ingest_folder, settings, docs)
         after = await questions(http)
     assert before == ["What is a quixel?"]
     assert after == ["What is a quixel?", "What is a zorble?"]
