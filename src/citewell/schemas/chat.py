@@ -1,4 +1,4 @@
-"""`POST /chat`, `/chat/stream` and `/history/{session_id}`: chat clients with sessions."""
+"""`POST /chat`, `/chat/stream` and `/history/{session_id}`: conversations that the server stores."""
 
 from datetime import datetime
 from typing import Literal
@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from citewell.schemas.answer import RatedAnswerFields
 from citewell.schemas.errors import ErrorResponse
-from citewell.schemas.fields import SOMETHING, Query, Selection, Uuid4, is_none
+from citewell.schemas.fields import NOT_BLANK, Query, Selection, Uuid4, is_none
 from citewell.schemas.location import SourceLocation
 
 CitationStatus = Literal["valid", "moved", "changed", "deleted", "unknown"]
@@ -23,16 +23,16 @@ class MetadataFilter(BaseModel):
     )
     section: str | None = Field(
         None,
-        description="The name of a section, exactly.",
+        description="The exact name of a section.",
         examples=["Inverse Kinematics"],
-        json_schema_extra={"pattern": SOMETHING},
+        json_schema_extra={"pattern": NOT_BLANK},
     )
 
 
 class ChatRequest(BaseModel):
     query: Query = Field(examples=["What is inverse kinematics?"])
     selected_text: Selection | None = Field(None, description="If given, the answer comes from this text alone.")
-    session_id: Uuid4 | None = Field(None, description="The session to go on with; a new one is made if left out.")
+    session_id: Uuid4 | None = Field(None, description="The session to continue; left out, a new one is created.")
     filters: MetadataFilter | None = None
 
 
@@ -46,11 +46,11 @@ class SourceCitation(SourceLocation):
     quotes: list[str | None] | None = Field(
         None,
         exclude_if=is_none,
-        description="For each `[n]` in the answer that is of this source, in order: the words of the chunk that it "
-        "rests on, verbatim, or null where nobody knows. `[n]` in code, in a link or after a backslash is none.",
+        description="For each marker `[n]` of this source in the answer, in order: the words of the chunk that it rests "
+        "on, verbatim, or null where they are not known. `[n]` in code, in a link or after a backslash is no marker.",
     )
     status: CitationStatus | None = Field(
-        None, exclude_if=is_none, description="In a history: whether the citation still holds. An answer is fresh."
+        None, exclude_if=is_none, description="Only in a history: whether the citation is still valid."
     )
 
 

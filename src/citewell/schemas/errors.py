@@ -1,4 +1,4 @@
-"""What every door answers when it cannot do what was asked."""
+"""The body of every error response."""
 
 from typing import Any, Literal
 

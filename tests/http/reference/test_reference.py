@@ -36,22 +36,22 @@ def test_the_checked_in_openapi_document_is_what_is_served() -> None:
 
 @pytest.mark.parametrize(("path", "door"), DOORS)
 def test_every_door_has_a_real_example_that_fits_its_schemas(path: str, door: dict[str, Any]) -> None:
-    example = examples().doors[door["operationId"]]
+    example = examples().endpoints[door["operationId"]]
     for one in door.get("parameters", ()):
         for shown in one.get("examples", {}).values():
             assert fits(shown["value"], one["schema"]), one["name"]
-    if example.sent.body is not None:
+    if example.request.body is not None:
         schema = door["requestBody"]["content"]["application/json"]["schema"]
-        assert fits(example.sent.body, schema)
-        assert not fits([example.sent.body], schema), "a schema that takes anything would prove nothing"
+        assert fits(example.request.body, schema)
+        assert not fits([example.request.body], schema), "a schema that takes anything would prove nothing"
     response = door["responses"][str(example.status)]
     for kind, content in response.get("content", {}).items():
         if kind == "text/event-stream":
-            told = [json.loads(line[6:]) for line in example.answered.splitlines() if line]
+            told = [json.loads(line[6:]) for line in example.response.splitlines() if line]
             assert all(fits(event, content["x-event"]) for event in told)
             assert told[-1]["done"] is True
         elif kind == "application/json":
-            assert fits(example.answered, content["schema"])
+            assert fits(example.response, content["schema"])
 
 
 @pytest.mark.parametrize(("path", "door"), DOORS)
@@ -123,7 +123,7 @@ async def test_the_page_for_people_shows_every_door_and_loads_nothing_from_elsew
     for method, path, door in operations(SERVED):
         assert door["operationId"] in page.ids
         assert f"{method}{path}" in page.text
-        example = examples().doors[door["operationId"]]
-        assert example.sent.curl(method, path) in page.text
-        if isinstance(example.answered, dict):
-            assert json.dumps(example.answered, indent=2, ensure_ascii=False) in page.text
+        example = examples().endpoints[door["operationId"]]
+        assert example.request.curl(method, path) in page.text
+        if isinstance(example.response, dict):
+            assert json.dumps(example.response, indent=2, ensure_ascii=False) in page.text

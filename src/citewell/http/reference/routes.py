@@ -1,4 +1,4 @@
-"""`GET /openapi.json` and `/docs`: the doors described, for programs and for people, without a network or a script."""
+"""`GET /openapi.json` and `/docs`: the API reference, for programs and for people, without a network or a script."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse

@@ -1,4 +1,4 @@
-"""`POST /api/v1/chat` and `/api/v1/chat/stream`: clients that keep the conversation themselves."""
+"""`POST /api/v1/chat` and `/api/v1/chat/stream`: the client keeps the conversation."""
 
 from typing import Literal
 from uuid import UUID
@@ -19,18 +19,18 @@ class Message(BaseModel):
 class ChatRequest(BaseModel):
     projectId: UUID = Field(examples=["2369c456-6c49-5e11-8418-43a18a4fa2d6"])  # noqa: N815 (the contract's spelling)
     message: Query = Field(examples=["Why do gyroscopes drift?"])
-    history: list[Message] | None = Field(None, description="What was said before; the last 5 exchanges count.")
+    history: list[Message] | None = Field(None, description="Earlier messages; the last 5 exchanges are used.")
     mode: str | None = Field(None, max_length=64, description="How to search, where there is more than one way.")
 
 
 class Source(Location):
     """`document_text[start:end] == chunkText`. A synthesized source has null ids and comes first."""
 
-    id: str | None = Field(description="The chunk; what stands in brackets in the response.")
+    id: str | None = Field(description="The chunk's id, as it stands in brackets in the response.")
     documentId: UUID | None  # noqa: N815
     chunkText: str = Field(min_length=1)  # noqa: N815
     chunkIndex: int | None = Field(ge=0)  # noqa: N815
-    source: str = Field(min_length=1, description="What to call it: the file's name.")
+    source: str = Field(min_length=1, description="The file's name.")
     distance: float | None = Field(ge=0, le=1, description="Cosine distance: 0 is identical.")
     source_url: str | None = Field(description="The live page at the quoted words, where it has an address.")
     chapter: str | None = None
