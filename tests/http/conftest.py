@@ -1,4 +1,4 @@
-"""The whole application over the example book, on SQLite and on PostgreSQL, opened once for all tests of the doors."""
+"""The whole application over the example book, on SQLite and on PostgreSQL, opened once for all tests."""
 
 import asyncio
 import json
@@ -118,7 +118,7 @@ def ingest_folder(
 
 
 async def made_key(
-    keeping: wiring.Stores,
+    stores: wiring.Stores,
     *,
     scope: Scope = "ask",
     project: Project | None = None,
@@ -128,9 +128,9 @@ async def made_key(
     """The text of a new key."""
     minted = create_key()
     key = Key(minted.id, "a test's", scope, datetime.now(UTC), project.id if project else None, per_minute)
-    await keeping.keys.add(key, digest=minted.digest)
+    await stores.keys.add(key, digest=minted.digest)
     if revoked:
-        await keeping.keys.revoke(key.id)
+        await stores.keys.revoke(key.id)
     return minted.text
 
 

@@ -29,7 +29,7 @@ class Guarded:
     """A server with a key."""
 
     http: httpx2.AsyncClient
-    keeping: wiring.Stores
+    stores: wiring.Stores
     key: str
 
     async def ask(self, key: str | None = None, **sent: str) -> httpx2.Response:
@@ -39,10 +39,10 @@ class Guarded:
 @asynccontextmanager
 async def guarding(settings: Settings, docs: Path) -> AsyncIterator[Guarded]:
     await asyncio.to_thread(ingest_folder, settings, docs)
-    async with wiring.open_stores(settings) as keeping:
-        key = await made_key(keeping, scope="admin")
+    async with wiring.open_stores(settings) as stores:
+        key = await made_key(stores, scope="admin")
         async with running(settings) as http:
-            yield Guarded(http, keeping, key)
+            yield Guarded(http, stores, key)
 
 
 @dataclass

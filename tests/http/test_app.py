@@ -1,4 +1,4 @@
-"""What holds for every door: errors that help, health that tells, and a server that needs no network."""
+"""What holds for every endpoint: errors that help, health that tells, and a server that needs no network."""
 
 import json
 import re
@@ -26,12 +26,12 @@ ASKING = [
 ]
 
 
-@pytest.mark.parametrize(("door", "body"), ASKING)
-async def test_what_is_not_json_is_refused_kindly(http: httpx2.AsyncClient, door: str, body: object) -> None:
+@pytest.mark.parametrize(("endpoint", "body"), ASKING)
+async def test_what_is_not_json_is_refused_kindly(http: httpx2.AsyncClient, endpoint: str, body: object) -> None:
     for broken in (b"{", b"", b"\xff\xfe", b"[" * 100_000):
-        sent = await http.post(door, content=broken, headers={"content-type": "application/json"})
+        sent = await http.post(endpoint, content=broken, headers={"content-type": "application/json"})
         assert problem(sent) == (400, "VALIDATION_ERROR")
-    plain = await http.post(door, content=json.dumps(body), headers={"content-type": "text/plain"})
+    plain = await http.post(endpoint, content=json.dumps(body), headers={"content-type": "text/plain"})
     assert problem(plain) == (415, "UNSUPPORTED_MEDIA")
 
 
@@ -51,10 +51,10 @@ async def test_a_client_s_own_request_id_is_kept_where_it_is_one(http: httpx2.As
         assert UUID(given).version == 4
 
 
-async def test_before_the_first_ingest_the_doors_say_so(home: Path, database_url: str | None) -> None:
+async def test_before_the_first_ingest_the_endpoints_say_so(home: Path, database_url: str | None) -> None:
     async with running(settings_for(home, database_url=database_url)) as http:
-        for door, body in ASKING:
-            response = await http.post(door, json=body)
+        for endpoint, body in ASKING:
+            response = await http.post(endpoint, json=body)
             assert problem(response) == (503, "EMPTY_KNOWLEDGE_BASE")
             assert "citewell ingest" in response.json()["message"]
         health, ready = await http.get("/health"), await http.get("/ready")
@@ -72,7 +72,7 @@ async def test_health_names_every_service(http: httpx2.AsyncClient) -> None:
         assert (service["name"], service["status"]) == (name, "healthy")
 
 
-async def test_metrics_count_requests_by_door(http: httpx2.AsyncClient) -> None:
+async def test_metrics_count_requests_by_endpoint(http: httpx2.AsyncClient) -> None:
     await http.post("/api/ask", json={"question": COVERED})
     await http.post("/api/ask", json={})
     told = (await http.get("/metrics")).text

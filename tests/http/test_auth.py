@@ -14,7 +14,7 @@ from citewell.settings import Settings
 from tests.conftest import serving, settings_for
 from tests.http.conftest import DEFAULT, break_answers, ingest_folder, made_key, problem, running
 from tests.http.protected_server import QUESTION, SITE, Guarded, guarding, headers, inside, slowed
-from tests.http.test_isolation import DOORS, OPEN
+from tests.http.test_isolation import ENDPOINTS, OPEN
 
 pytestmark = pytest.mark.anyio
 
@@ -82,7 +82,7 @@ async def test_who_is_refused_leaves_the_place_free(guarded: Guarded) -> None:
 
 
 async def test_a_key_asks_as_often_as_it_may(guarded: Guarded) -> None:
-    seldom, often = [await made_key(guarded.keeping, per_minute=number) for number in (2, 60)]
+    seldom, often = [await made_key(guarded.stores, per_minute=number) for number in (2, 60)]
     assert [(await guarded.ask(seldom)).status_code for _ in range(2)] == [200, 200]
     refused = await guarded.ask(seldom)
     assert problem(refused) == (429, "RATE_LIMITED")
@@ -93,7 +93,7 @@ async def test_a_key_asks_as_often_as_it_may(guarded: Guarded) -> None:
 
 
 async def test_a_key_that_waited_as_long_as_it_was_told_may_ask_again(guarded: Guarded) -> None:
-    key = await made_key(guarded.keeping, per_minute=60)
+    key = await made_key(guarded.stores, per_minute=60)
     path = f"/history/{uuid4()}"
     for _ in range(200):
         response = await guarded.http.get(path, headers=headers(key))
@@ -183,7 +183,7 @@ def _send_much(address: str, size: int) -> tuple[int, bytes]:
 async def test_a_page_of_another_site_cannot_send_anything(unguarded: httpx2.AsyncClient) -> None:
     """Without a key the server trusts this machine; a browser on it shows pages of anybody."""
     for origin in (STRANGER, "null", "http://localhost.evil.example", "http://[", "file://", "http://localhost:99999"):
-        for method, path in DOORS:
+        for method, path in ENDPOINTS:
             if method != "GET":
                 sent = await unguarded.request(method, path.format(**IDS), json=QUESTION, headers={"Origin": origin})
                 assert problem(sent) == (401, "UNAUTHORIZED"), (origin, path)
@@ -242,7 +242,7 @@ async def test_without_a_key_the_server_answers_to_this_machine_s_names_only(
     unguarded: httpx2.AsyncClient, host: str
 ) -> None:
     """A name of another site that was made to point here (DNS rebinding) makes its pages no page of ours."""
-    for method, path in DOORS:
+    for method, path in ENDPOINTS:
         response = await unguarded.request(method, path.format(**IDS), json=QUESTION, headers={"Host": host})
         assert problem(response) == (401, "UNAUTHORIZED"), path
 
@@ -267,7 +267,7 @@ def safe(response: httpx2.Response) -> None:
 
 
 async def test_every_response_is_safe_to_show_and_has_an_id(guarded: Guarded) -> None:
-    for method, path in OPEN | set(DOORS):
+    for method, path in OPEN | set(ENDPOINTS):
         own = str(uuid4())
         for sent in ({}, headers(guarded.key)):
             response = await guarded.http.request(method, path.format(**IDS), headers=sent | {"X-Request-ID": own})

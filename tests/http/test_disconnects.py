@@ -67,11 +67,11 @@ def held(server: Live) -> Held:
 
 
 def requests(chance: random.Random) -> bytes:
-    """A request to one of the doors that take a body."""
+    """A request to one of the endpoints that take a body."""
     session = chance.choice(SESSIONS)
     chat = {"query": QUESTION, "session_id": session}
     word = {"Idempotency_Key": f"{session}-{chance.randrange(20)}"}
-    doors = [
+    endpoints = [
         request_bytes("/api/ask", {"question": QUESTION}),
         request_bytes("/api/ask/stream", {"question": QUESTION}),
         request_bytes("/api/query", {"query": QUESTION}),
@@ -86,7 +86,7 @@ def requests(chance: random.Random) -> bytes:
         request_bytes("/api/v1/projects", {"name": "left"}),
         _FORM,
     ]
-    return chance.choice(doors)
+    return chance.choice(endpoints)
 
 
 def come_and_leave(server: Live, seed: int) -> None:

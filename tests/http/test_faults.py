@@ -1,4 +1,4 @@
-"""What the doors say while the vector store, the embedder or the database is slow, hung or gone, and after."""
+"""What the endpoints say while the vector store, the embedder or the database is slow, hung or gone, and after."""
 
 import asyncio
 import io
@@ -26,7 +26,7 @@ from tests.http.live import Before, Held, Live, WaitingEmbedder, WaitingIndex, W
 QUESTION = "What moves water uphill?"
 ASK = ("/api/ask", {"question": QUESTION})
 CHAT = ("/chat", {"query": QUESTION})
-DOORS: list[tuple[str, dict[str, Any]]] = [
+ENDPOINTS: list[tuple[str, dict[str, Any]]] = [
     ASK,
     CHAT,
     ("/api/ask/stream", {"question": QUESTION}),
@@ -61,15 +61,15 @@ def postgres(postgres_server: PostgresServer, pages: Path) -> Iterator[Live]:
         postgres_server.restart()
 
 
-def post(server: Live, door: str, body: dict[str, Any]) -> httpx2.Response:
-    response = httpx2.post(f"{server.address}{door}", json=body, timeout=60)
+def post(server: Live, endpoint: str, body: dict[str, Any]) -> httpx2.Response:
+    response = httpx2.post(f"{server.address}{endpoint}", json=body, timeout=60)
     for secret in ("Traceback", ".py", "://", "/tmp", "secret", "citewell.db"):
         assert secret not in response.text or response.status_code == 200
     return response
 
 
-def answers(server: Live, door: str, body: dict[str, Any]) -> bool:
-    return post(server, door, body).status_code == 200
+def answers(server: Live, endpoint: str, body: dict[str, Any]) -> bool:
+    return post(server, endpoint, body).status_code == 200
 
 
 def condition(server: Live) -> dict[str, str]:
@@ -127,19 +127,19 @@ SICK = [
 
 
 @pytest.mark.parametrize(("service", "fault", "code"), SICK)
-def test_every_door_says_what_fails_and_answers_again_once_it_is_back(
+def test_every_endpoint_says_what_fails_and_answers_again_once_it_is_back(
     server: Live, service: str, fault: str, code: str
 ) -> None:
     with sick(server, service, fault):
-        for door, body in DOORS:
-            assert problem(post(server, door, body)) == (503, code), door
-        for door, body in STREAMS:
-            response = post(server, door, body)
+        for endpoint, body in ENDPOINTS:
+            assert problem(post(server, endpoint, body)) == (503, code), endpoint
+        for endpoint, body in STREAMS:
+            response = post(server, endpoint, body)
             assert response.status_code == 200
             assert events(response.text)[-1]["error"]["error_code"] == code
             assert "://" not in response.text
-    for door, body in DOORS + STREAMS:
-        assert answers(server, door, body), door
+    for endpoint, body in ENDPOINTS + STREAMS:
+        assert answers(server, endpoint, body), endpoint
 
 
 @pytest.mark.parametrize(("service", "fault", "code"), SICK)
@@ -152,8 +152,8 @@ def test_health_names_what_fails_and_ready_says_no(server: Live, service: str, f
 def test_slow_engines_are_waited_for(server: Live) -> None:
     engines = server.well.engines
     server.use(index=WaitingIndex(engines.index, slowly), embedder=WaitingEmbedder(engines.embedder, slowly))
-    for door, body in DOORS + STREAMS:
-        assert answers(server, door, body), door
+    for endpoint, body in ENDPOINTS + STREAMS:
+        assert answers(server, endpoint, body), endpoint
     assert condition(server) == {}
 
 
@@ -185,7 +185,7 @@ def test_a_client_that_leaves_while_nothing_can_be_kept_gives_up_its_place(serve
     server.use(index=WaitingIndex(server.well.engines.index, held))
     with closing(sqlite3.connect(pages / "citewell.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        wires = [Wire(server.port).post(door, {"query": QUESTION}) for door in ("/chat", "/chat/stream")]
+        wires = [Wire(server.port).post(endpoint, {"query": QUESTION}) for endpoint in ("/chat", "/chat/stream")]
         until(lambda: held.waiting == 2, "both are searched for")
         for wire in wires:
             wire.leave()
@@ -200,16 +200,16 @@ def database_is_missed(server: Live) -> None:
     with ThreadPoolExecutor(8) as at_once:
         chat, stream = at_once.submit(post, server, *CHAT), at_once.submit(post, server, *STREAMS[0])
         history = at_once.submit(httpx2.get, f"{server.address}/history/{uuid4()}", timeout=60)
-        others = [ASK, DOORS[2], DOORS[3], DOORS[4], STREAMS[1]]
-        for (door, _), well in zip(others, at_once.map(lambda one: answers(server, *one), others), strict=True):
-            assert well, door
+        others = [ASK, ENDPOINTS[2], ENDPOINTS[3], ENDPOINTS[4], STREAMS[1]]
+        for (endpoint, _), well in zip(others, at_once.map(lambda one: answers(server, *one), others), strict=True):
+            assert well, endpoint
     for response in (chat, stream, history):
         assert problem(response.result()) == (503, "SERVICE_UNAVAILABLE")
 
 
 def database_is_back(server: Live) -> None:
-    for door, body in DOORS + STREAMS:
-        assert answers(server, door, body), door
+    for endpoint, body in ENDPOINTS + STREAMS:
+        assert answers(server, endpoint, body), endpoint
     assert condition(server) == {}
 
 

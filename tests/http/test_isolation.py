@@ -1,6 +1,6 @@
-"""Nobody gets at what is another's: every door is tried, with every kind of key that is wrong for it.
+"""Nobody gets at what is another's: every endpoint is tried, with every kind of key that is wrong for it.
 
-A door without a row in `DOORS` or `OPEN` fails: whoever adds one says here who may use it.
+An endpoint without a row in `ENDPOINTS` or `OPEN` fails: whoever adds one says here who may use it.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ OPEN = {
 
 @dataclass(frozen=True)
 class Visit:
-    """How to use a door with ids of ours. `outsider` is what the admin key of another project gets there."""
+    """How to use an endpoint with ids of ours. `outsider` is what the admin key of another project gets there."""
 
     scope: str
     outsider: int
@@ -61,7 +61,7 @@ class Visit:
     params: dict[str, str] | None = None
 
 
-DOORS = {
+ENDPOINTS = {
     ("POST", "/api/ask"): Visit("ask", 404, {"question": QUESTION}),
     ("POST", "/api/ask/stream"): Visit("ask", 404, {"question": QUESTION}),
     ("POST", "/api/query"): Visit("ask", 404, {"query": QUESTION}),
@@ -103,15 +103,15 @@ class House:
     ids: dict[str, str] = field(default_factory=dict)
 
     async def visit(
-        self, door: tuple[str, str], key: str | None, *, header: str = "bearer", **other: str
+        self, endpoint: tuple[str, str], key: str | None, *, header: str = "bearer", **other: str
     ) -> httpx2.Response:
-        """Use a door with the ids of ours, or with others, and the key of this name."""
+        """Use an endpoint with the ids of ours, or with others, and the key of this name."""
         sent = {} if key is None else headers(self.keys[key], header)
-        return await self.use(door, sent, **other)
+        return await self.use(endpoint, sent, **other)
 
-    async def use(self, door: tuple[str, str], sent: dict[str, str], **other: str) -> httpx2.Response:
-        method, path = door
-        visit = DOORS[door]
+    async def use(self, endpoint: tuple[str, str], sent: dict[str, str], **other: str) -> httpx2.Response:
+        method, path = endpoint
+        visit = ENDPOINTS[endpoint]
         ids = self.ids | other
         body = {name: _filled(value, ids) for name, value in visit.json.items()} if visit.json else None
         files = {"file": visit.file} if visit.file else None
@@ -148,7 +148,7 @@ def _filled(value: object, ids: dict[str, str]) -> object:
             return value
 
 
-def doors() -> Iterator[tuple[str, str, object]]:
+def endpoints() -> Iterator[tuple[str, str, object]]:
     """Method, path and route of everything that the application answers to, whoever included it."""
     for context in iter_route_contexts(create_app(Settings()).routes):
         for method in context.methods or {"ANY"}:
@@ -178,19 +178,19 @@ async def house(settings: Settings) -> AsyncIterator[House]:
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[House]:
-    async with wiring.open_stores(settings) as keeping:
+    async with wiring.open_stores(settings) as stores:
         keys = {
-            "root": await made_key(keeping, scope="admin"),
-            "widget": await made_key(keeping, scope="ask", project=DEFAULT),
-            "neighbour": await made_key(keeping, scope="ask", project=DEFAULT),
-            "ours": await made_key(keeping, scope="admin", project=OURS),
-            "theirs": await made_key(keeping, scope="admin", project=THEIRS),
-            "their widget": await made_key(keeping, scope="ask", project=THEIRS),
-            "revoked": await made_key(keeping, scope="admin", revoked=True),
+            "root": await made_key(stores, scope="admin"),
+            "widget": await made_key(stores, scope="ask", project=DEFAULT),
+            "neighbour": await made_key(stores, scope="ask", project=DEFAULT),
+            "ours": await made_key(stores, scope="admin", project=OURS),
+            "theirs": await made_key(stores, scope="admin", project=THEIRS),
+            "their widget": await made_key(stores, scope="ask", project=THEIRS),
+            "revoked": await made_key(stores, scope="admin", revoked=True),
         }
-        await keeping.gaps.record(OURS.id, f"What is a {SECRET} made of?")
+        await stores.gaps.record(OURS.id, f"What is a {SECRET} made of?")
         for project in (DEFAULT, OURS, THEIRS):
-            await keeping.evaluations.save(project.id, Evaluation(datetime.now(UTC), 7, {}))
+            await stores.evaluations.save(project.id, Evaluation(datetime.now(UTC), 7, {}))
     keys["forged"] = keys["root"][:-1] + ("0" if keys["root"][-1] != "0" else "1")
     async with running(settings) as http:
         house = House(http, keys)
@@ -212,38 +212,38 @@ async def opened(settings: Settings) -> AsyncIterator[House]:
         yield house
 
 
-def test_every_door_has_a_rule_here_and_there() -> None:
-    found = {(method, path): route for method, path, route in doors()}
-    assert set(found) == OPEN | set(DOORS), "say in DOORS or OPEN who may use a new door"
-    for door, route in found.items():
-        assert isinstance(route, GuardedRoute), door
+def test_every_endpoint_has_a_rule_here_and_there() -> None:
+    found = {(method, path): route for method, path, route in endpoints()}
+    assert set(found) == OPEN | set(ENDPOINTS), "say in ENDPOINTS or OPEN who may use a new endpoint"
+    for endpoint, route in found.items():
+        assert isinstance(route, GuardedRoute), endpoint
         said = (route.openapi_extra or {})["x-scope"]
-        assert said == ("open" if door in OPEN else DOORS[door].scope), door
+        assert said == ("open" if endpoint in OPEN else ENDPOINTS[endpoint].scope), endpoint
 
 
 @pytest.mark.parametrize("key", [None, "revoked", "forged"])
 @pytest.mark.parametrize("header", ["bearer", "x-api-key"])
-async def test_without_a_key_that_holds_no_guarded_door_opens(house: House, key: str | None, header: str) -> None:
+async def test_without_a_key_that_holds_no_guarded_endpoint_answers(house: House, key: str | None, header: str) -> None:
     before = await house.everything()
-    for door in DOORS:
-        assert problem(await house.visit(door, key, header=header)) == (401, "UNAUTHORIZED"), door
+    for endpoint in ENDPOINTS:
+        assert problem(await house.visit(endpoint, key, header=header)) == (401, "UNAUTHORIZED"), endpoint
     assert await house.everything() == before
 
 
 @pytest.mark.parametrize("header", ["bearer", "x-api-key"])
 async def test_a_key_of_another_project_gets_nothing_with_ids_of_ours(house: House, header: str) -> None:
     before = await house.everything()
-    for door, visit in DOORS.items():
+    for endpoint, visit in ENDPOINTS.items():
         for key in ("theirs", "their widget"):
-            response = await house.visit(door, key, header=header)
-            assert SECRET not in response.text, door
-            assert "ours" not in response.text, door
+            response = await house.visit(endpoint, key, header=header)
+            assert SECRET not in response.text, endpoint
+            assert "ours" not in response.text, endpoint
             if visit.scope == "admin" and key == "their widget":
-                assert problem(response) == (401, "UNAUTHORIZED"), door
+                assert problem(response) == (401, "UNAUTHORIZED"), endpoint
             elif visit.outsider == 200:
-                assert response.status_code == 200, door
+                assert response.status_code == 200, endpoint
             else:
-                assert problem(response)[0] == visit.outsider, door
+                assert problem(response)[0] == visit.outsider, endpoint
     assert await house.everything() == before
 
 
@@ -282,7 +282,7 @@ async def test_a_conversation_lives_in_the_project_it_is_asked_in(house: House) 
 
 async def test_a_key_talks_in_its_own_project_and_in_no_other(house: House) -> None:
     sent, session = headers(house.keys["their widget"]), house.ids["session_id"]
-    for method, path in DOORS:
+    for method, path in ENDPOINTS:
         if path in ("/chat", "/chat/stream", "/history/{session_id}"):
             body = {"query": QUESTION} if method == "POST" else None
             for project, status in ((THEIRS, 204 if method == "DELETE" else 200), (OURS, 404), (DEFAULT, 404)):
@@ -326,8 +326,8 @@ async def test_a_session_of_somebody_else_gives_nothing(house: House) -> None:
     session = house.ids["session"]
     history = await house.visit(("GET", "/history/{session_id}"), "neighbour")
     assert history.json() == {"session_id": session, "entries": [], "total_entries": 0}
-    for door in (("POST", "/chat"), ("POST", "/chat/stream"), ("POST", "/api/v1/feedback")):
-        assert problem(await house.visit(door, "neighbour")) == (404, "NOT_FOUND"), door
+    for endpoint in (("POST", "/chat"), ("POST", "/chat/stream"), ("POST", "/api/v1/feedback")):
+        assert problem(await house.visit(endpoint, "neighbour")) == (404, "NOT_FOUND"), endpoint
     assert (await house.visit(("DELETE", "/history/{session_id}"), "neighbour")).status_code == 204
     assert await house.everything() == before
     mine = await house.visit(("GET", "/history/{session_id}"), "widget")
@@ -345,10 +345,10 @@ async def test_what_a_key_asked_once_is_not_told_to_another(house: House) -> Non
 
 
 async def test_a_widget_s_key_can_ask_and_nothing_else(house: House) -> None:
-    for door, visit in DOORS.items():
-        response = await house.visit(door, "widget", project_id=str(DEFAULT.id))
+    for endpoint, visit in ENDPOINTS.items():
+        response = await house.visit(endpoint, "widget", project_id=str(DEFAULT.id))
         if visit.scope == "admin":
-            assert problem(response) == (401, "UNAUTHORIZED"), door
+            assert problem(response) == (401, "UNAUTHORIZED"), endpoint
     own = {"projectId": str(DEFAULT.id)}
     said = headers(house.keys["widget"])
     for path, body in (
@@ -363,25 +363,25 @@ async def test_a_widget_s_key_can_ask_and_nothing_else(house: House) -> None:
 
 
 async def test_the_way_a_key_is_sent_makes_no_difference(house: House) -> None:
-    for door in DOORS:
-        if door[0] == "GET" or door[1].startswith("/api/ask"):
+    for endpoint in ENDPOINTS:
+        if endpoint[0] == "GET" or endpoint[1].startswith("/api/ask"):
             for key in ("root", "theirs", "widget"):
-                by_bearer, by_header = [await house.visit(door, key, header=one) for one in ("bearer", "x-api-key")]
-                assert by_bearer.status_code == by_header.status_code, door
+                by_bearer, by_header = [await house.visit(endpoint, key, header=one) for one in ("bearer", "x-api-key")]
+                assert by_bearer.status_code == by_header.status_code, endpoint
 
 
 async def test_two_keys_at_once_are_one_too_many(house: House) -> None:
-    for door in DOORS:
+    for endpoint in ENDPOINTS:
         both = headers(house.keys["widget"]) | headers(house.keys["root"], "x-api-key")
-        assert problem(await house.use(door, both)) == (401, "UNAUTHORIZED"), door
+        assert problem(await house.use(endpoint, both)) == (401, "UNAUTHORIZED"), endpoint
         both = headers(house.keys["root"]) | headers(house.keys["revoked"], "x-api-key")
-        assert problem(await house.use(door, both)) == (401, "UNAUTHORIZED"), door
+        assert problem(await house.use(endpoint, both)) == (401, "UNAUTHORIZED"), endpoint
     same = headers(house.keys["root"]) | headers(house.keys["root"], "x-api-key")
     assert (await house.use(("GET", "/metrics"), same)).status_code == 200
 
 
-async def test_no_other_method_opens_a_door(house: House) -> None:
-    known = OPEN | set(DOORS)
+async def test_no_other_method_is_answered(house: House) -> None:
+    known = OPEN | set(ENDPOINTS)
     for path in sorted({path for _, path in known}):
         allowed = {method for method, one in known if one == path}
         for method in METHODS:
@@ -394,7 +394,7 @@ async def test_no_other_method_opens_a_door(house: House) -> None:
                 assert set(refused.headers["allow"].split(", ")) == allowed, path
 
 
-async def test_to_whom_they_belong_the_doors_open(settings: Settings) -> None:
+async def test_every_endpoint_answers_its_owner(settings: Settings) -> None:
     """The same calls as above, with a key that may: else their refusals would mean nothing."""
     async with opened(settings) as house:
         await _use_all(house)
@@ -402,13 +402,13 @@ async def test_to_whom_they_belong_the_doors_open(settings: Settings) -> None:
 
 
 async def _use_all(house: House) -> None:
-    for door, visit in DOORS.items():
-        response = await house.visit(door, "root")
-        assert response.is_success, (door, response.text)
-        if "/stream" in door[1]:
-            assert "error" not in events(response.text)[-1], door
+    for endpoint, visit in ENDPOINTS.items():
+        response = await house.visit(endpoint, "root")
+        assert response.is_success, (endpoint, response.text)
+        if "/stream" in endpoint[1]:
+            assert "error" not in events(response.text)[-1], endpoint
         if visit.json and response.content and "name" not in visit.json:
-            assert SECRET in response.text, door
+            assert SECRET in response.text, endpoint
     assert problem(await house.visit(("GET", "/api/v1/projects/{project_id}"), "root")) == (404, "NOT_FOUND")
     kept = (await house.visit(("GET", "/api/v1/projects"), "root")).json()["projects"]
     assert [one["name"] for one in kept] == ["default", "theirs"]

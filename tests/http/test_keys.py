@@ -41,7 +41,7 @@ async def test_a_header_that_is_no_key_is_refused_whatever_it_is(guarded: Guarde
 
 
 async def test_a_second_header_of_the_same_name_is_not_overlooked(guarded: Guarded) -> None:
-    other = await made_key(guarded.keeping)
+    other = await made_key(guarded.stores)
     for name, first, second in [
         ("x-api-key", guarded.key, other),
         ("authorization", *[f"Bearer {one}" for one in (guarded.key, other)]),
@@ -67,14 +67,14 @@ async def test_a_stream_ends_when_its_key_is_revoked(guarded: Guarded, path: str
     body: dict[str, Any] = (
         {"query": "Why?"} if path == "/chat/stream" else {"projectId": str(DEFAULT.id), "message": "Why?"}
     )
-    key = await made_key(guarded.keeping)
+    key = await made_key(guarded.stores)
     listening = asyncio.create_task(guarded.http.post(path, json=body, headers=headers(key)))
     await inside(guarded.http, 1)
     await asyncio.sleep(0.2)
     assert not listening.done()
     identity = api_keys.key_id(key)
     assert identity
-    assert await guarded.keeping.keys.revoke(identity)
+    assert await guarded.stores.keys.revoke(identity)
     last = events((await asyncio.wait_for(listening, 5)).text)[-1]
     assert last["done"]
     assert last["error"]["error_code"] == "UNAUTHORIZED"
@@ -85,7 +85,7 @@ async def test_the_last_key_that_is_revoked_does_not_open_the_server_again(guard
     assert (await guarded.ask()).status_code == 200
     identity = api_keys.key_id(guarded.key)
     assert identity
-    await guarded.keeping.keys.revoke(identity)
+    await guarded.stores.keys.revoke(identity)
     assert problem(await guarded.ask()) == (401, "UNAUTHORIZED"), "from its next request on"
     await asyncio.sleep(1.1)  # for so long it is remembered whether there are keys
     assert problem(await guarded.http.post("/api/ask", json=QUESTION)) == (401, "UNAUTHORIZED")
@@ -94,9 +94,9 @@ async def test_the_last_key_that_is_revoked_does_not_open_the_server_again(guard
 async def test_the_first_key_shuts_a_server_that_runs(home: Path, docs: Path) -> None:
     settings = settings_for(home, embedder="hashing")
     await asyncio.to_thread(ingest_folder, settings, docs)
-    async with running(settings) as http, wiring.open_stores(settings) as keeping:
+    async with running(settings) as http, wiring.open_stores(settings) as stores:
         assert (await http.post("/api/ask", json=QUESTION)).status_code == 200
-        key = await made_key(keeping)
+        key = await made_key(stores)
         await asyncio.sleep(1.1)
         assert problem(await http.post("/api/ask", json=QUESTION)) == (401, "UNAUTHORIZED")
         assert (await http.post("/api/ask", json=QUESTION, headers=headers(key))).status_code == 200

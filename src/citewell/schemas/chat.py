@@ -46,8 +46,8 @@ class SourceCitation(SourceLocation):
     quotes: list[str | None] | None = Field(
         None,
         exclude_if=is_none,
-        description="For each marker `[n]` of this source in the answer, in order: the words of the chunk that it rests "
-        "on, verbatim, or null where they are not known. `[n]` in code, in a link or after a backslash is no marker.",
+        description="For each marker `[n]` of this source in the answer, in order: the words of the chunk that it "
+        "rests on, verbatim, or null where they are unknown. `[n]` in code, in a link or after a backslash is none.",
     )
     status: CitationStatus | None = Field(
         None, exclude_if=is_none, description="Only in a history: whether the citation is still valid."

@@ -1,4 +1,4 @@
-"""What schemathesis is told of our doors beside their OpenAPI document; it loads this by SCHEMATHESIS_HOOKS."""
+"""What schemathesis is told of our endpoints beside their OpenAPI document; it loads this by SCHEMATHESIS_HOOKS."""
 
 from itertools import count
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every door does what its OpenAPI document says, whatever is sent: schemathesis tries, with all of its checks.
+"""Every endpoint does what its OpenAPI document says, whatever is sent: schemathesis tries, with all of its checks.
 
 To explore further than this does, run it by hand against a server of your own, with another seed and more examples:
 
@@ -22,7 +22,7 @@ CASES = 3000
 
 
 def test_at_least_3000_generated_requests_get_what_the_document_promises(tmp_path: Path, docs: Path) -> None:
-    """Over a few small pages, with a key, so that what a door does without one is tried as well."""
+    """Over a few small pages, with a key, so that what an endpoint does without one is tried as well."""
     settings = settings_for(tmp_path / "home", embedder="hashing")  # meaning makes no difference here
     ingest_folder(settings, docs)
     report = tmp_path / "report.json"
@@ -65,5 +65,5 @@ def test_at_least_3000_generated_requests_get_what_the_document_promises(tmp_pat
 
 
 async def _key(home: Path) -> str:
-    async with wiring.open_stores(settings_for(home)) as keeping:
-        return await made_key(keeping, scope="admin")
+    async with wiring.open_stores(settings_for(home)) as stores:
+        return await made_key(stores, scope="admin")

@@ -106,11 +106,11 @@ def assert_shaped(shown: Any, real: Any) -> None:
         assert isinstance(real, type(shown)), (shown, real)
 
 
-def test_the_page_has_a_line_for_every_door() -> None:
+def test_the_page_has_a_line_for_every_endpoint() -> None:
     commands = "\n".join(text for kind, text in _BLOCK.findall(PAGE) if kind == "bash")
     document = create_app(Settings.model_validate({"database_url": None})).openapi()
-    for method, path, door in operations(document):
-        if door["tags"] == ["page"]:
+    for method, path, endpoint in operations(document):
+        if endpoint["tags"] == ["page"]:
             continue
         address = re.sub(r"\\{\w+\\}", r"[\\w$]+", re.escape(path))
         deletes = " -X DELETE" if method == "DELETE" else ""

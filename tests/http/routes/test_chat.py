@@ -66,10 +66,10 @@ async def test_nothing_found_is_said_in_the_answer(http: httpx2.AsyncClient) -> 
         assert f"“{topic['title']}”" in body["answer"]
         assert topic["url"].startswith("https://book.example.org/")
     asked = (await http.post("/api/ask", json={"question": UNCOVERED})).json()
-    assert body["nearest"] == asked["nearest"], "one answer at every door"
+    assert body["nearest"] == asked["nearest"], "one answer at every endpoint"
 
 
-async def test_confidence_is_what_the_other_doors_say(http: httpx2.AsyncClient) -> None:
+async def test_confidence_is_what_the_other_endpoints_say(http: httpx2.AsyncClient) -> None:
     asked = (await http.post("/api/ask", json={"question": COVERED})).json()
     assert (await chat(http, COVERED))["confidence"] == asked["confidence"]
 
@@ -223,11 +223,11 @@ async def test_the_stream_has_stages_then_text_then_the_response(http: httpx2.As
         ({}, "VALIDATION_ERROR"),
     ],
 )
-@pytest.mark.parametrize("door", ["/chat", "/chat/stream"])
+@pytest.mark.parametrize("endpoint", ["/chat", "/chat/stream"])
 async def test_a_wrong_request_is_told_what_is_wrong(
-    http: httpx2.AsyncClient, door: str, body: object, code: str
+    http: httpx2.AsyncClient, endpoint: str, body: object, code: str
 ) -> None:
-    assert problem(await http.post(door, json=body)) == (400, code)
+    assert problem(await http.post(endpoint, json=body)) == (400, code)
 
 
 @pytest.mark.parametrize("field", ["query", "selected_text"])

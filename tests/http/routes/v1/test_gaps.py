@@ -1,4 +1,4 @@
-"""What the whole book does not cover is noted, whichever door was asked, and told to authors."""
+"""What the whole book does not cover is noted, whichever endpoint was asked, and told to authors."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from tests.http.conftest import COVERED, DEFAULT, ingest_folder, problem, runnin
 pytestmark = pytest.mark.anyio
 
 GAPS = f"/api/v1/projects/{DEFAULT.id}/gaps"
-DOORS: dict[str, dict[str, Any]] = {
+ENDPOINTS: dict[str, dict[str, Any]] = {
     "/api/ask": {"question": "{}"},
     "/api/ask/stream": {"question": "{}"},
     "/api/query": {"query": "{}"},
@@ -46,17 +46,19 @@ async def noted(http: httpx2.AsyncClient, question: str) -> list[tuple[str, int]
             await asyncio.sleep(0.01)
 
 
-async def ask(http: httpx2.AsyncClient, door: str, question: str, **more: object) -> None:
-    body = {name: value.replace("{}", question) for name, value in DOORS[door].items()}
-    assert (await http.post(door, json={**body, **more})).status_code == 200
+async def ask(http: httpx2.AsyncClient, endpoint: str, question: str, **more: object) -> None:
+    body = {name: value.replace("{}", question) for name, value in ENDPOINTS[endpoint].items()}
+    assert (await http.post(endpoint, json={**body, **more})).status_code == 200
 
 
-async def test_every_door_notes_what_it_could_not_answer(clear: httpx2.AsyncClient) -> None:
-    for number, door in enumerate(DOORS):
-        await ask(clear, door, f"How long does a chicken roast in oven number {number}?")
-    last = f"How long does a chicken roast in oven number {len(DOORS) - 1}?"
+async def test_every_endpoint_notes_what_it_could_not_answer(clear: httpx2.AsyncClient) -> None:
+    for number, endpoint in enumerate(ENDPOINTS):
+        await ask(clear, endpoint, f"How long does a chicken roast in oven number {number}?")
+    last = f"How long does a chicken roast in oven number {len(ENDPOINTS) - 1}?"
     told = await noted(clear, last)
-    assert told == [(last.replace(str(len(DOORS) - 1), str(number)), 1) for number in reversed(range(len(DOORS)))]
+    assert told == [
+        (last.replace(str(len(ENDPOINTS) - 1), str(number)), 1) for number in reversed(range(len(ENDPOINTS)))
+    ]
 
 
 async def test_a_gap_says_how_often_it_was_asked_and_when_last(clear: httpx2.AsyncClient) -> None:
