@@ -65,7 +65,7 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
 """Error responses that any endpoint may give."""
 
 
-def problem(error: Exception) -> tuple[int, ErrorResponse, dict[str, str]]:
+def describe_error(error: Exception) -> tuple[int, ErrorResponse, dict[str, str]]:
     """Status, body and headers for any exception; an unforeseen one is shown in the log only."""
     for error_type, (status, code) in _BY_ERROR.items():
         if isinstance(error, error_type):
@@ -78,9 +78,9 @@ def problem(error: Exception) -> tuple[int, ErrorResponse, dict[str, str]]:
     return 500, _body("INTERNAL_ERROR", message), {}
 
 
-def problem_response(error: Exception) -> JSONResponse:
+def error_response(error: Exception) -> JSONResponse:
     """The same as a response."""
-    status, body, headers = problem(error)
+    status, body, headers = describe_error(error)
     return JSONResponse(body.model_dump(), status_code=status, headers=headers)
 
 
@@ -109,7 +109,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(CitewellError)
     async def handle_known(request: Request, error: CitewellError) -> JSONResponse:
-        status, body, headers = problem(error)
+        status, body, headers = describe_error(error)
         request.state.error = body.error_code  # for the line in the log
         return JSONResponse(body.model_dump(), status_code=status, headers=headers)
 

@@ -1,6 +1,7 @@
 """What surrounds every request: its id, log line, safe headers and count, and the handler of last resort."""
 
 import logging
+from abc import ABC, abstractmethod
 from time import perf_counter
 from typing import Any
 from uuid import UUID, uuid4
@@ -9,7 +10,7 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from citewell.http.errors import problem_response
+from citewell.http.errors import error_response
 from citewell.http.limits import declared_length
 from citewell.http.state import state_of
 from citewell.logs import request_id
@@ -26,16 +27,24 @@ _SAFE_HEADERS = {
 _SMALL_BYTES = 65_536
 
 
-class LastResort:
-    """Turns an unforeseen exception into a plain 500. Inside the CORS middleware, so that other sites can read it."""
+class _HttpMiddleware(ABC):
+    """Handles HTTP requests; other events, such as the start of the application, pass through."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+        handle = self._handle if scope["type"] == "http" else self._app
+        await handle(scope, receive, send)
+
+    @abstractmethod
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
+class LastResort(_HttpMiddleware):
+    """Turns an unforeseen exception into a plain 500. Inside the CORS middleware, so that other sites can read it."""
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
 
         async def send_and_note(message: Message) -> None:
@@ -46,21 +55,15 @@ class LastResort:
         try:
             await self._app(scope, receive, send_and_note)
         except Exception as error:  # noqa: BLE001 (this is the place)
-            response = problem_response(error)
+            response = error_response(error)
             if not started:
                 await response(scope, receive, send)
 
 
-class RequestContext:
+class RequestContext(_HttpMiddleware):
     """Gives a request its id and safe headers, and afterwards logs and counts it."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         own_id = _request_id(headers.get("x-request-id"))
         token = request_id.set(own_id)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from citewell.errors import Refused, StoreUnavailable
-from citewell.http.errors import problem
+from citewell.http.errors import describe_error
 from citewell.http.route import caller_of
 from citewell.http.state import state_of
 from citewell.schemas.errors import ErrorResponse
@@ -140,7 +140,7 @@ class EventStream(Response):
         await queue.put(None)
 
     def _error_event(self, error: Exception) -> BaseModel:
-        response = problem(error)[1]
+        response = describe_error(error)[1]
         self._scope_state["error"] = response.error_code
         return self._render_error(response)
 

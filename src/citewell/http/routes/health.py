@@ -75,14 +75,14 @@ async def _check_not_empty(index: Index, project: UUID) -> None:
 async def _probe(name: str, call: Awaitable[object]) -> ServiceHealth:
     started_at = perf_counter()
     status: Condition = "healthy"
-    problem: str | None = None
+    error_message: str | None = None
     try:
         await asyncio.wait_for(call, _TIMEOUT_SECONDS)
     except EmptyKnowledgeBase as error:
-        status, problem = "degraded", str(error)
+        status, error_message = "degraded", str(error)
     except TimeoutError:
-        status, problem = "unavailable", f"no answer within {_TIMEOUT_SECONDS} s"
+        status, error_message = "unavailable", f"no answer within {_TIMEOUT_SECONDS} s"
     except CitewellError as error:
-        status, problem = "unavailable", str(error)
+        status, error_message = "unavailable", str(error)
     latency_ms = round((perf_counter() - started_at) * 1000, 1)
-    return ServiceHealth(name=name, status=status, latency_ms=latency_ms, error=problem)
+    return ServiceHealth(name=name, status=status, latency_ms=latency_ms, error=error_message)
