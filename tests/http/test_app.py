@@ -75,11 +75,11 @@ async def test_health_names_every_service(http: httpx2.AsyncClient) -> None:
 async def test_metrics_count_requests_by_endpoint(http: httpx2.AsyncClient) -> None:
     await http.post("/api/ask", json={"question": COVERED})
     await http.post("/api/ask", json={})
-    told = (await http.get("/metrics")).text
-    assert 'citewell_requests_total{door="/api/ask",method="POST",status="200"}' in told
-    assert 'citewell_requests_total{door="/api/ask",method="POST",status="400"}' in told
-    assert "citewell_request_seconds_bucket" in told
-    assert "citewell_requests_running 1.0" in told, "this one"
+    text = (await http.get("/metrics")).text
+    assert 'citewell_requests_total{door="/api/ask",method="POST",status="200"}' in text
+    assert 'citewell_requests_total{door="/api/ask",method="POST",status="400"}' in text
+    assert "citewell_request_seconds_bucket" in text
+    assert "citewell_requests_running 1.0" in text, "this one"
 
 
 async def test_something_unforeseen_shows_no_trace(home: Path) -> None:

@@ -194,15 +194,15 @@ async def opened(settings: Settings) -> AsyncIterator[House]:
     keys["forged"] = keys["root"][:-1] + ("0" if keys["root"][-1] != "0" else "1")
     async with running(settings) as http:
         house = House(http, keys)
-        said = (await http.post("/chat", json={"query": QUESTION}, headers=headers(keys["widget"]))).json()
+        body = (await http.post("/chat", json={"query": QUESTION}, headers=headers(keys["widget"]))).json()
         root = headers(keys["root"])
         (document,) = (await http.get(f"/api/v1/projects/{OURS.id}/documents", headers=root)).json()["documents"]
         chunk = (await http.get(f"/api/v1/documents/{document['documentId']}/chunks/0", headers=root)).json()
         house.ids = {
             "language": "de",
-            "session": said["session_id"],
-            "session_id": said["session_id"],
-            "said": said["metadata"]["request_id"],
+            "session": body["session_id"],
+            "session_id": body["session_id"],
+            "said": body["metadata"]["request_id"],
             "project_id": str(OURS.id),
             "document_id": document["documentId"],
             "index": "0",
@@ -266,11 +266,11 @@ async def test_a_document_of_ours_is_not_reached_by_way_of_their_project(house: 
 
 async def test_a_conversation_lives_in_the_project_it_is_asked_in(house: House) -> None:
     root, ours, theirs = headers(house.keys["root"]), {"project_id": str(OURS.id)}, {"project_id": str(THEIRS.id)}
-    said = (await house.http.post("/chat", params=ours, json={"query": QUESTION}, headers=root)).json()
-    again = {"query": QUESTION, "session_id": said["session_id"]}
+    body = (await house.http.post("/chat", params=ours, json={"query": QUESTION}, headers=root)).json()
+    again = {"query": QUESTION, "session_id": body["session_id"]}
     streamed = await house.http.post("/chat/stream", params=ours, json=again, headers=root)
-    assert SECRET in said["answer"] == events(streamed.text)[-1]["response"]["answer"]
-    address = f"/history/{said['session_id']}"
+    assert SECRET in body["answer"] == events(streamed.text)[-1]["response"]["answer"]
+    address = f"/history/{body['session_id']}"
     for elsewhere in ({}, theirs):
         assert problem(await house.http.post("/chat", params=elsewhere, json=again, headers=root))[0] == 404
         assert (await house.http.delete(address, params=elsewhere, headers=root)).status_code == 204
@@ -308,10 +308,10 @@ async def test_a_reader_is_welcomed_to_projects_that_the_key_opens(house: House)
         ("widget", None, "default", ["default"]),
     ):
         params = {"project_id": str(asked.id)} if asked else {}
-        told = await house.http.get("/api/v1/welcome", params=params, headers=headers(house.keys[key]))
-        assert told.json()["project"]["name"] == chosen
-        assert [one["name"] for one in told.json()["projects"]] == names
-        assert told.json()["documents"] == 1
+        response = await house.http.get("/api/v1/welcome", params=params, headers=headers(house.keys[key]))
+        assert response.json()["project"]["name"] == chosen
+        assert [project["name"] for project in response.json()["projects"]] == names
+        assert response.json()["documents"] == 1
 
 
 async def test_a_list_of_projects_shows_those_the_key_opens(house: House) -> None:
@@ -410,8 +410,8 @@ async def _use_all(house: House) -> None:
         if visit.json and response.content and "name" not in visit.json:
             assert SECRET in response.text, endpoint
     assert problem(await house.visit(("GET", "/api/v1/projects/{project_id}"), "root")) == (404, "NOT_FOUND")
-    kept = (await house.visit(("GET", "/api/v1/projects"), "root")).json()["projects"]
-    assert [one["name"] for one in kept] == ["default", "theirs"]
+    projects = (await house.visit(("GET", "/api/v1/projects"), "root")).json()["projects"]
+    assert [project["name"] for project in projects] == ["default", "theirs"]
     assert problem(await house.visit(("GET", "/api/v1/projects"), "ours")) == (401, "UNAUTHORIZED"), (
         "the key of a project goes with it"
     )

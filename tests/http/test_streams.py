@@ -67,8 +67,8 @@ PLAIN = {"/api/ask/stream": "answer", "/chat/stream": "answer", "/api/v1/chat/st
 
 
 def history(server: Live, session: UUID) -> list[dict[str, Any]]:
-    told = httpx2.get(f"{server.address}/history/{session}").json()
-    return cast("list[dict[str, Any]]", told["entries"])
+    body = httpx2.get(f"{server.address}/history/{session}").json()
+    return cast("list[dict[str, Any]]", body["entries"])
 
 
 def words(told: list[dict[str, Any]]) -> str:

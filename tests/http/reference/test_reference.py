@@ -37,9 +37,9 @@ def test_the_checked_in_openapi_document_is_what_is_served() -> None:
 @pytest.mark.parametrize(("path", "endpoint"), ENDPOINTS)
 def test_every_endpoint_has_a_real_example_that_fits_its_schemas(path: str, endpoint: dict[str, Any]) -> None:
     example = examples().endpoints[endpoint["operationId"]]
-    for one in endpoint.get("parameters", ()):
-        for shown in one.get("examples", {}).values():
-            assert fits(shown["value"], one["schema"]), one["name"]
+    for parameter in endpoint.get("parameters", ()):
+        for shown in parameter.get("examples", {}).values():
+            assert fits(shown["value"], parameter["schema"]), parameter["name"]
     if example.request.body is not None:
         schema = endpoint["requestBody"]["content"]["application/json"]["schema"]
         assert fits(example.request.body, schema)
@@ -58,7 +58,7 @@ def test_every_endpoint_has_a_real_example_that_fits_its_schemas(path: str, endp
 def test_every_endpoint_says_who_may_call_and_what_it_answers(path: str, endpoint: dict[str, Any]) -> None:
     assert endpoint["summary"].endswith(".")
     assert set(endpoint["tags"]) <= {tag["name"] for tag in SERVED["tags"]}
-    schemes = {name for one in endpoint["security"] for name in one}
+    schemes = {name for scheme in endpoint["security"] for name in scheme}
     assert schemes == (set() if endpoint["x-scope"] == "open" else set(SERVED["components"]["securitySchemes"]))
     assert "422" not in endpoint["responses"], "what is not valid is a 400 here"
     for response in endpoint["responses"].values():

@@ -70,8 +70,8 @@ async def test_nothing_found_is_said_in_the_answer(http: httpx2.AsyncClient) -> 
 
 
 async def test_confidence_is_what_the_other_endpoints_say(http: httpx2.AsyncClient) -> None:
-    asked = (await http.post("/api/ask", json={"question": COVERED})).json()
-    assert (await chat(http, COVERED))["confidence"] == asked["confidence"]
+    body = (await http.post("/api/ask", json={"question": COVERED})).json()
+    assert (await chat(http, COVERED))["confidence"] == body["confidence"]
 
 
 async def test_a_doubtful_answer_says_so(http: httpx2.AsyncClient) -> None:
@@ -122,18 +122,18 @@ async def test_history_is_oldest_first_with_what_the_reader_was_given(http: http
     first = await chat(http, COVERED)
     session = first["session_id"]
     second = await chat(http, UNCOVERED, session_id=session)
-    told = await history(http, session)
-    assert set(told) == {"session_id", "entries", "total_entries"}
-    assert (told["session_id"], told["total_entries"]) == (session, 2)
-    assert [entry["query"] for entry in told["entries"]] == [COVERED, UNCOVERED]
-    assert [entry["response"] for entry in told["entries"]] == [first["answer"], second["answer"]]
-    assert told["entries"][0]["timestamp"] <= told["entries"][1]["timestamp"]
+    body = await history(http, session)
+    assert set(body) == {"session_id", "entries", "total_entries"}
+    assert (body["session_id"], body["total_entries"]) == (session, 2)
+    assert [entry["query"] for entry in body["entries"]] == [COVERED, UNCOVERED]
+    assert [entry["response"] for entry in body["entries"]] == [first["answer"], second["answer"]]
+    assert body["entries"][0]["timestamp"] <= body["entries"][1]["timestamp"]
     given = [{**source, "status": "valid"} for source in first["sources"]]
-    assert told["entries"][0]["sources"] == given
-    for entry, live in zip(told["entries"], (first, second), strict=True):
+    assert body["entries"][0]["sources"] == given
+    for entry, live in zip(body["entries"], (first, second), strict=True):
         assert BESIDE & set(entry) == BESIDE & set(live)
         assert {name: entry[name] for name in BESIDE & set(live)} == {name: live[name] for name in BESIDE & set(live)}
-    assert all(entry["complete"] for entry in told["entries"])
+    assert all(entry["complete"] for entry in body["entries"])
 
 
 async def test_history_comes_in_pages(http: httpx2.AsyncClient) -> None:
@@ -203,8 +203,8 @@ async def test_the_stream_has_stages_then_text_then_the_response(http: httpx2.As
     assert "".join(delta["delta"] for delta in deltas) == plain["answer"] == last["response"]["answer"]
     assert set(last) == {"done", "response"}
     assert last["response"]["sources"] == plain["sources"]
-    told = await history(http, last["response"]["session_id"])
-    assert [entry["response"] for entry in told["entries"]] == [plain["answer"]]
+    body = await history(http, last["response"]["session_id"])
+    assert [entry["response"] for entry in body["entries"]] == [plain["answer"]]
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ async def test_what_only_looks_like_a_mark_shifts_no_quote(home: Path) -> None:
     async with running(settings) as small:
         body = await chat(small, "What does a quixel pump move, as the others say?")
     assert "as [1] and [9]" in body["answer"]
-    (marked,) = (one for one in body["sources"] if one["quotes"][0] is None)
+    (marked,) = (source for source in body["sources"] if source["quotes"][0] is None)
     assert marked == body["sources"][0]
     assert marked["quotes"] == [None, next(quote for quote in marked["quotes"] if quote)]
     assert "uphill" in marked["quotes"][1]

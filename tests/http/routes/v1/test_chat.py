@@ -107,5 +107,5 @@ async def test_a_wrong_request_is_told_what_is_wrong(
 
 async def test_a_project_with_nothing_in_it_says_so(http: httpx2.AsyncClient) -> None:
     made = (await http.post("/api/v1/projects", json={"name": f"empty {uuid4()}"})).json()
-    asked = await http.post("/api/v1/chat", json={"projectId": made["id"], "message": COVERED})
-    assert problem(asked) == (503, "EMPTY_KNOWLEDGE_BASE")
+    response = await http.post("/api/v1/chat", json={"projectId": made["id"], "message": COVERED})
+    assert problem(response) == (503, "EMPTY_KNOWLEDGE_BASE")

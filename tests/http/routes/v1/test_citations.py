@@ -82,15 +82,15 @@ async def test_a_key_that_may_only_ask_cannot_walk_through_a_document(home: Path
         listed = (await http.get(f"/api/v1/projects/{DEFAULT.id}/documents")).json()["documents"]
         document = next(one for one in listed if one["filename"] == "long.md")
         detail = (await http.get(f"/api/v1/documents/{document['documentId']}?text=true")).json()
-        ids = [one["id"] for one in detail["chunks"]]
+        ids = [chunk["id"] for chunk in detail["chunks"]]
         assert len(ids) > 3
         for place, one in enumerate(ids):
             response = await http.get(f"/api/v1/citations/{one}")
-            shown = response.json()
-            assert f"{shown['before']}{shown['chunkText']}{shown['after']}" in detail["text"]
-            assert len(shown["before"]) <= 600 >= len(shown["after"])
-            assert (shown["before"] == "") == (place == 0)
-            assert (shown["after"] == "") == (place == len(ids) - 1)
+            body = response.json()
+            assert f"{body['before']}{body['chunkText']}{body['after']}" in detail["text"]
+            assert len(body["before"]) <= 600 >= len(body["after"])
+            assert (body["before"] == "") == (place == 0)
+            assert (body["after"] == "") == (place == len(ids) - 1)
             assert not any(other in response.text for other in ids if other != one)
 
 
@@ -181,8 +181,11 @@ async def test_an_answer_with_inline_citations_is_verified_whole(settings: Setti
         chunk = (await asked(http))["sources"][0]["chunk_id"]
         made_up = "f" * 64
         text = f"Fill it [{chunk}]. Twice [{chunk}]. See [1] and [2024], arr[0], [{made_up}]."
-        found = (await http.post("/api/v1/citations/verify", json={"answer": text})).json()["citations"]
-        assert [(one["id"], one["status"]) for one in found] == [(chunk, "valid"), (made_up, "unknown")]
+        citations = (await http.post("/api/v1/citations/verify", json={"answer": text})).json()["citations"]
+        assert [(citation["id"], citation["status"]) for citation in citations] == [
+            (chunk, "valid"),
+            (made_up, "unknown"),
+        ]
 
 
 async def test_what_is_no_id_is_unknown_and_nothing_to_verify_is_an_error(settings: Settings) -> None:

@@ -74,7 +74,7 @@ class Place:
             documents = self.http.get(DOCUMENTS).json()["documents"]
             assert self.http.post("/api/ask", json=QUESTION).status_code in (200, 503)
             if not {"PENDING", "PROCESSING"} & {one["status"] for one in documents}:
-                return {one["filename"]: one for one in documents}
+                return {document["filename"]: document for document in documents}
             time.sleep(0.1)
 
     def outside(self) -> set[str]:
@@ -266,9 +266,9 @@ def test_contents_that_lie_are_told_so_and_harm_nothing(place: Place) -> None:
         if document["status"] == "FAILED":
             assert document["error"], name
             assert str(place.folder) not in document["error"], "no path of the server's"
-        shown = place.http.get(f"/api/v1/documents/{document['documentId']}", params={"text": True}).json()
-        assert "root:x:" not in (shown["text"] or ""), name
-        assert "escaped" not in (shown["text"] or ""), name
+        body = place.http.get(f"/api/v1/documents/{document['documentId']}", params={"text": True}).json()
+        assert "root:x:" not in (body["text"] or ""), name
+        assert "escaped" not in (body["text"] or ""), name
     assert place.http.get("/health").status_code == 200
 
 

@@ -34,7 +34,7 @@ def settings(home: Path, docs: Path, database_url: str | None, monkeypatch: pyte
 
 def evaluate(folder: Path, *questions: dict[str, Any], options: tuple[str, ...] = ("--json",)) -> Result:
     path = folder / "questions.jsonl"
-    path.write_text("".join(f"{json.dumps(one)}\n" for one in questions), encoding="utf-8")
+    path.write_text("".join(f"{json.dumps(question)}\n" for question in questions), encoding="utf-8")
     return CliRunner().invoke(main, ["eval", str(path), *options])
 
 

@@ -68,10 +68,10 @@ async def test_authors_are_told_how_readers_voted(http: httpx2.AsyncClient) -> N
     given = {vote: await answered(http, query) for vote, query in (("up", COVERED), ("down", UNCOVERED))}
     for vote, answer in given.items():
         await http.post("/api/v1/feedback", json={**answer, "vote": vote})
-    told = (await http.get(path, params={"limit": 2})).json()
-    assert (told["up"], told["down"]) == (before["up"] + 1, before["down"] + 1)
-    assert [(one["question"], one["vote"]) for one in told["last"]] == [(UNCOVERED, "down"), (COVERED, "up")]
-    for one, vote in zip(told["last"], ("down", "up"), strict=True):
+    body = (await http.get(path, params={"limit": 2})).json()
+    assert (body["up"], body["down"]) == (before["up"] + 1, before["down"] + 1)
+    assert [(one["question"], one["vote"]) for one in body["last"]] == [(UNCOVERED, "down"), (COVERED, "up")]
+    for one, vote in zip(body["last"], ("down", "up"), strict=True):
         assert set(one) == {"question", "answer", "vote", "at"}
         (entry,) = (await http.get(f"/history/{given[vote]['session_id']}")).json()["entries"]
         assert one["at"] == entry["timestamp"]

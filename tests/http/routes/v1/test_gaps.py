@@ -40,9 +40,9 @@ async def noted(http: httpx2.AsyncClient, question: str) -> list[tuple[str, int]
     """Every gap, once this one is among them: they are kept after the answer was told."""
     async with asyncio.timeout(30):
         while True:
-            told = (await http.get(GAPS)).json()["gaps"]
-            if any(one["question"] == question for one in told):
-                return [(one["question"], one["times"]) for one in told]
+            gaps = (await http.get(GAPS)).json()["gaps"]
+            if any(gap["question"] == question for gap in gaps):
+                return [(one["question"], one["times"]) for one in gaps]
             await asyncio.sleep(0.01)
 
 

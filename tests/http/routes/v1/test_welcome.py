@@ -45,11 +45,11 @@ async def test_a_page_is_told_where_it_is_and_what_could_be_asked(http: httpx2.A
 async def test_every_question_that_is_offered_is_surely_answered(http: httpx2.AsyncClient) -> None:
     firsts = []
     for question in await questions(http):
-        told = (await http.post("/chat", json={"query": question})).json()
-        assert told["metadata"]["mode"] == "full", question
-        assert told["metadata"]["low_confidence"] is False, question
-        found = await http.post("/api/v1/search", json={"query": question, "top_k": 1})
-        firsts.append(found.json()["results"][0]["source"])
+        body = (await http.post("/chat", json={"query": question})).json()
+        assert body["metadata"]["mode"] == "full", question
+        assert body["metadata"]["low_confidence"] is False, question
+        response = await http.post("/api/v1/search", json={"query": question, "top_k": 1})
+        firsts.append(response.json()["results"][0]["source"])
     assert len(set(firsts)) == len(firsts), "one of a document"
     assert len({source.split("/")[0] for source in firsts}) >= 3, "from all over the book"
 
