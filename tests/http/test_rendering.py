@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from citewell.http.app import create_app
-from citewell.http.rendering import fill, render_answer_fields
+from citewell.http.rendering import fill_fields, render_answer_fields
 from citewell.models import Answer
 from citewell.schemas import ask, chat, query
 from citewell.schemas.answer import AnswerFields, RatedAnswerFields
@@ -42,7 +42,7 @@ def test_no_response_shows_a_field_of_an_answer_that_it_does_not_inherit(field: 
 def test_one_function_fills_every_response_that_shows_an_answer(response: type[BaseModel]) -> None:
     fields = render_answer_fields(ANSWER)
     assert fields.model_fields_set == set(RatedAnswerFields.model_fields), "every field is rendered"
-    filled = fill(response.model_construct(), fields)
+    filled = fill_fields(response.model_construct(), fields)
     shared = set(RatedAnswerFields.model_fields) & set(response.model_fields)
     assert {name: getattr(filled, name) for name in shared} == {name: getattr(fields, name) for name in shared}
 
@@ -55,5 +55,5 @@ def test_a_field_is_stored_and_read_back_by_no_list_of_names() -> None:
         answer: str
 
     rendered = WithFreshness(notice="Old.", freshness="today").model_dump(mode="json")
-    restored = fill(Response(answer="Yes."), WithFreshness.model_validate(rendered | {"mode": "full"}))
+    restored = fill_fields(Response(answer="Yes."), WithFreshness.model_validate(rendered | {"mode": "full"}))
     assert (restored.freshness, restored.notice) == ("today", "Old.")

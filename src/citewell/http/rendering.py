@@ -35,7 +35,7 @@ class EventRenderer(Generic[EndT, EventT]):
     end: Callable[[EndT], EventT]
     error: Callable[[ErrorResponse], EventT]
 
-    async def events(self, stream: AsyncGenerator[StageReached | str | EndT, None]) -> AsyncGenerator[EventT, None]:
+    async def render(self, stream: AsyncGenerator[StageReached | str | EndT, None]) -> AsyncGenerator[EventT, None]:
         """The stream in the endpoint's own events."""
         async with aclosing(stream):
             async for item in stream:
@@ -68,7 +68,7 @@ def render_answer_fields(answer: Answer) -> RatedAnswerFields:
     )
 
 
-def fill(response: ModelT, fields: BaseModel) -> ModelT:
+def fill_fields(response: ModelT, fields: BaseModel) -> ModelT:
     """The response with every field that it shares with `fields` set, except where those are None."""
     own = type(response).model_fields
     values = {name: value for name, value in fields if name in own and value is not None}
@@ -120,7 +120,7 @@ def render_citation(passage: Passage, answer: Answer) -> ask.Citation:
         source_file=chunk.source,
         excerpt=answer.excerpt(passage, length=_EXCERPT_CHARACTERS),
     )
-    return fill(citation, render_location(chunk, passage, answer))
+    return fill_fields(citation, render_location(chunk, passage, answer))
 
 
 def render_query_source(passage: Passage, answer: Answer) -> query.Source:
@@ -132,7 +132,7 @@ def render_query_source(passage: Passage, answer: Answer) -> query.Source:
         filename=chunk.source,
         score=passage.score,
     )
-    return fill(source, render_location(chunk, passage, answer))
+    return fill_fields(source, render_location(chunk, passage, answer))
 
 
 def render_chat_source(
@@ -149,7 +149,7 @@ def render_chat_source(
         snippet=chunk.text[:_EXCERPT_CHARACTERS],
         quotes=quotes,
     )
-    return fill(source, render_location(chunk, passage, answer))
+    return fill_fields(source, render_location(chunk, passage, answer))
 
 
 def render_source(
@@ -167,7 +167,7 @@ def render_source(
         chapter=chunk.chapter,
         section=chunk.section,
     )
-    return fill(source, render_location(chunk, passage, answer))
+    return fill_fields(source, render_location(chunk, passage, answer))
 
 
 def render_cited_source(passage: Passage, answer: Answer) -> v1.Source:

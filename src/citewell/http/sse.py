@@ -174,6 +174,6 @@ def stream_response(
     )
 
 
-def events_of(event: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+def describe_events(event: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     """How OpenAPI describes a stream: the schema of one event's `data`."""
     return {200: {"model": event, "description": "Server-sent events; each `data:` line is one of these."}}

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from citewell.models import Filters
 from citewell.schemas.answer import RatedAnswerFields
 from citewell.schemas.errors import ErrorResponse
 from citewell.schemas.fields import NOT_BLANK, Query, Selection, Uuid4, is_none
@@ -27,6 +28,10 @@ class MetadataFilter(BaseModel):
         examples=["Inverse Kinematics"],
         json_schema_extra={"pattern": NOT_BLANK},
     )
+
+    def to_filters(self) -> Filters:
+        """The filters of a search; raises BadFilter."""
+        return Filters(source_url_prefix=self.source_url_prefix, section=self.section)
 
 
 class ChatRequest(BaseModel):

@@ -8,9 +8,9 @@ from citewell.answer import flow
 from citewell.answer.conversation import Reply, last_event, mark_citations
 from citewell.answer.reply import NumberedMarkers
 from citewell.http.errors import DOCUMENTED
-from citewell.http.rendering import EventRenderer, fill, render_answer_fields, render_citation
+from citewell.http.rendering import EventRenderer, fill_fields, render_answer_fields, render_citation
 from citewell.http.route import ASK, GuardedRoute, project_of
-from citewell.http.sse import EventStream, events_of, stream_response
+from citewell.http.sse import EventStream, describe_events, stream_response
 from citewell.http.state import state_of
 from citewell.models import StageReached
 from citewell.schemas.ask import AskRequest, AskResponse, Citation, StreamChunk
@@ -24,11 +24,15 @@ async def ask(body: AskRequest, request: Request) -> AskResponse:
     """Answer a question from the default project, whole."""
     reply = await last_event(await _stream(body, request, buffered=True))
     response = AskResponse(answer=reply.text, citations=_citations(reply), confidence=0)
-    return fill(response, render_answer_fields(reply.answer))
+    return fill_fields(response, render_answer_fields(reply.answer))
 
 
 @router.post(
-    "/api/ask/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(StreamChunk)
+    "/api/ask/stream",
+    openapi_extra=ASK,
+    response_class=EventStream,
+    status_code=200,
+    responses=describe_events(StreamChunk),
 )
 async def ask_stream(body: AskRequest, request: Request) -> EventStream:
     """The same answer as server-sent events, piece by piece."""
@@ -39,7 +43,7 @@ async def ask_stream(body: AskRequest, request: Request) -> EventStream:
         return StreamChunk(content="") if writes and reached.stage == "generating" else None
 
     renderer = EventRenderer(stage=render_stage, text=_render_text, end=_render_end, error=_render_error)
-    events = renderer.events(await _stream(body, request, buffered=False))
+    events = renderer.render(await _stream(body, request, buffered=False))
     first = await anext(events)  # what fails before the first byte is an HTTP error, not an event
     return stream_response(request, events, render_error=renderer.error, first=first)
 
@@ -67,7 +71,7 @@ def _render_text(text: str) -> StreamChunk:
 
 def _render_end(reply: Reply) -> StreamChunk:
     end = StreamChunk(content="", done=True, citations=_citations(reply))
-    return fill(end, render_answer_fields(reply.answer))
+    return fill_fields(end, render_answer_fields(reply.answer))
 
 
 def _render_error(error: ErrorResponse) -> StreamChunk:

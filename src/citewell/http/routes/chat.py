@@ -17,13 +17,12 @@ from citewell.answer.conversation import (
     read_history,
 )
 from citewell.http.errors import DOCUMENTED
-from citewell.http.rendering import chat_event_renderer, fill, render_answer_fields, render_chat_source
+from citewell.http.rendering import chat_event_renderer, fill_fields, render_answer_fields, render_chat_source
 from citewell.http.route import ASK, GuardedRoute, InProject, caller_of, project_of
-from citewell.http.routes.v1.search import parse_filters
-from citewell.http.sse import EventStream, events_of, stream_response
+from citewell.http.sse import EventStream, describe_events, stream_response
 from citewell.http.state import state_of
 from citewell.logs import request_id
-from citewell.models import Answer
+from citewell.models import NO_FILTERS, Answer
 from citewell.schemas.answer import RatedAnswerFields
 from citewell.schemas.chat import (
     ChatEvent,
@@ -63,7 +62,7 @@ async def chat(
 
 
 @router.post(
-    "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(ChatEvent)
+    "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=describe_events(ChatEvent)
 )
 async def chat_stream(
     body: ChatRequest, request: Request, idempotency_key: IdempotencyKey = None, project_id: InProject = None
@@ -72,7 +71,7 @@ async def chat_stream(
     exchange = await _begin(body, request, idempotency_key, project_id)
     engines = state_of(request).answers.engines
     renderer = chat_event_renderer(ChatEvent, _end)
-    events = renderer.events(exchange.stream(engines, _renderer(exchange), buffered=False))
+    events = renderer.render(exchange.stream(engines, _renderer(exchange), buffered=False))
     return stream_response(request, events, render_error=renderer.error)
 
 
@@ -118,7 +117,7 @@ async def _begin(
         session_id=body.session_id,
         idempotency_key=idempotency_key,
         selection=selection if selection.strip() else "",
-        filters=parse_filters(body.filters),
+        filters=body.filters.to_filters() if body.filters else NO_FILTERS,
     )
     owner = caller_of(request).owner(project)
     return await begin_exchange(question, project=project, owner=owner, sessions=state_of(request).stores.sessions)
@@ -171,7 +170,7 @@ def _response(record: ExchangeRecord) -> ChatResponse:
         metadata=ResponseMetadata.model_validate(record.metadata, from_attributes=True),
         session_id=record.session_id,
     )
-    return fill(response, RatedAnswerFields.model_validate(record.rendered.fields))
+    return fill_fields(response, RatedAnswerFields.model_validate(record.rendered.fields))
 
 
 def _entry(record: ExchangeRecord) -> HistoryEntry:
@@ -185,7 +184,7 @@ def _entry(record: ExchangeRecord) -> HistoryEntry:
         metadata=ResponseMetadata.model_validate(metadata, from_attributes=True) if metadata else None,
         feedback=record.feedback,
     )
-    return fill(entry, RatedAnswerFields.model_validate(record.rendered.fields))
+    return fill_fields(entry, RatedAnswerFields.model_validate(record.rendered.fields))
 
 
 def _stored_sources(record: ExchangeRecord) -> list[SourceCitation | SelectedTextCitation]:

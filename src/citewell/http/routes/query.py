@@ -6,7 +6,7 @@ from citewell.answer import flow
 from citewell.answer.conversation import last_event, mark_citations
 from citewell.answer.reply import NumberedMarkers
 from citewell.http.errors import DOCUMENTED
-from citewell.http.rendering import fill, render_answer_fields, render_query_source
+from citewell.http.rendering import fill_fields, render_answer_fields, render_query_source
 from citewell.http.route import ASK, GuardedRoute, project_of
 from citewell.http.state import state_of
 from citewell.schemas.query import QueryRequest, QueryResponse
@@ -31,4 +31,4 @@ async def query(body: QueryRequest, request: Request) -> QueryResponse:
     answer = reply.answer
     passages = reply.passages or answer.nearest or answer.retrieved
     sources = [render_query_source(passage, answer) for passage in passages[:_MAX_SOURCES]]
-    return fill(QueryResponse(answer=reply.text, sources=sources), render_answer_fields(answer))
+    return fill_fields(QueryResponse(answer=reply.text, sources=sources), render_answer_fields(answer))

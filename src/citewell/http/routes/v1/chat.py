@@ -9,9 +9,9 @@ from citewell.answer import flow
 from citewell.answer.conversation import Reply, last_event, mark_citations
 from citewell.answer.reply import ChunkIdMarkers
 from citewell.http.errors import DOCUMENTED
-from citewell.http.rendering import chat_event_renderer, fill, render_answer_fields, render_cited_source
+from citewell.http.rendering import chat_event_renderer, fill_fields, render_answer_fields, render_cited_source
 from citewell.http.route import ASK, GuardedRoute, project_of
-from citewell.http.sse import EventStream, events_of, stream_response
+from citewell.http.sse import EventStream, describe_events, stream_response
 from citewell.http.state import state_of
 from citewell.models import Exchange, StageReached
 from citewell.schemas.v1.chat import ChatEvent, ChatRequest, ChatResponse, Message
@@ -27,7 +27,7 @@ async def v1_chat(body: ChatRequest, request: Request) -> ChatResponse:
 
 
 @router.post(
-    "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(ChatEvent)
+    "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=describe_events(ChatEvent)
 )
 async def v1_chat_stream(body: ChatRequest, request: Request) -> EventStream:
     """The same as server-sent events: stages, pieces of text, then the whole response."""
@@ -37,7 +37,7 @@ async def v1_chat_stream(body: ChatRequest, request: Request) -> EventStream:
         return ChatEvent(done=True, response=render(reply))
 
     renderer = chat_event_renderer(ChatEvent, render_end)
-    events = renderer.events(await _stream(body, request, buffered=False))
+    events = renderer.render(await _stream(body, request, buffered=False))
     return stream_response(request, events, render_error=renderer.error)
 
 
@@ -74,7 +74,7 @@ def _renderer(body: ChatRequest) -> Callable[[Reply], ChatResponse]:
             promptEvalCount=answer.usage.prompt_tokens if answer.usage else None,
             evalCount=answer.usage.answer_tokens if answer.usage else None,
         )
-        return fill(response, render_answer_fields(answer))
+        return fill_fields(response, render_answer_fields(answer))
 
     return render
 

@@ -7,8 +7,7 @@ from citewell.http.errors import DOCUMENTED
 from citewell.http.rendering import render_source
 from citewell.http.route import ADMIN, GuardedRoute, project_of
 from citewell.http.state import state_of
-from citewell.models import NO_FILTERS, Filters
-from citewell.schemas.chat import MetadataFilter
+from citewell.models import NO_FILTERS
 from citewell.schemas.v1.search import SearchRequest, SearchResponse
 
 router = APIRouter(prefix="/api/v1", tags=["projects"], route_class=GuardedRoute, responses=DOCUMENTED)
@@ -23,11 +22,6 @@ async def search(body: SearchRequest, request: Request) -> SearchResponse:
         project=project.id,
         engines=state_of(request).answers.engines,
         limit=body.top_k,
-        filters=parse_filters(body.filters),
+        filters=body.filters.to_filters() if body.filters else NO_FILTERS,
     )
     return SearchResponse(results=[render_source(passage.chunk, score=passage.score) for passage in retrieval.passages])
-
-
-def parse_filters(filters: MetadataFilter | None) -> Filters:
-    """What a search is narrowed to; raises BadFilter."""
-    return Filters(source_url_prefix=filters.source_url_prefix, section=filters.section) if filters else NO_FILTERS
