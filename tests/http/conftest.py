@@ -29,7 +29,7 @@ UNCOVERED = "How long does a chicken roast?"
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
 def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, book_home: Path) -> Settings:
-    """Settings under which the example book was ingested, with its address. What was embedded before is borrowed."""
+    """Settings of a home with the example book and its base URL. Embeddings are copied from another home."""
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "sqlite":
         published = made_once(tmp_path_factory, "published-book", lambda home: _publish(book_home, settings_for(home)))
@@ -57,7 +57,7 @@ async def borrow_embeddings(lender: Settings, borrower: Settings) -> None:
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder that holds three short pages, by an embedder that costs nothing (`embedder="hashing"`)."""
+    """A home folder with three short pages, indexed with the fast embedder (`embedder="hashing"`)."""
     folder = tmp_path_factory.mktemp("pages")
     docs = folder / "docs"
     docs.mkdir()
@@ -79,7 +79,7 @@ async def http(book: Settings) -> AsyncIterator[httpx2.AsyncClient]:
 
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of an application of its own, in this process."""
+    """A client of a new application in this process."""
     app = create_app(settings)
     async with app.router.lifespan_context(app), client_of(app) as client:
         yield client
@@ -94,7 +94,7 @@ async def client_of(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 def break_answers(http: httpx2.AsyncClient) -> None:
-    """Make every question fail with something that nobody foresaw."""
+    """Make every question fail with an unforeseen exception."""
     app = http.app  # type: ignore[attr-defined]
     set_state(app, replace(get_state(app), answers=None))  # type: ignore[arg-type]
 
@@ -135,14 +135,14 @@ async def made_key(
 
 
 def events(body: str) -> list[dict[str, Any]]:
-    """The `data:` of each event; beats are left out."""
+    """The `data:` of each event, without keep-alives."""
     assert body.endswith("\n\n")
     blocks = [block for block in body.strip().split("\n\n") if not block.startswith(":")]
     return [json.loads(block.removeprefix("data: ")) for block in blocks]
 
 
 def problem(response: httpx2.Response) -> tuple[int, str]:
-    """Status and code of an error, after a look at all that every error must have."""
+    """Status and code of an error; the fields that every error has are checked."""
     body = response.json()
     assert set(body) <= {"error_code", "message", "request_id", "details"}, body
     assert body["message"]

@@ -1,4 +1,4 @@
-"""A server with a key, for tests of who comes in; and a way to make it take its time."""
+"""A server with a key, for tests of authentication; and an embedder that can be held up."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -20,7 +20,7 @@ SITE = "https://docs.example.org"
 
 
 def headers(key: str, header: str = "bearer") -> dict[str, str]:
-    """A key as it is sent."""
+    """The header that sends a key."""
     return {"Authorization": f"Bearer {key}"} if header == "bearer" else {"X-API-Key": key}
 
 
@@ -75,7 +75,7 @@ class Patient:
 
 
 def slowed(http: httpx2.AsyncClient) -> Patient:
-    """Make the server's embedder wait for us."""
+    """Hold up the server's embedder; set `go_on` of the result to continue."""
     app = http.app  # type: ignore[attr-defined]
     state = get_state(app)
     patient = Patient(state.answers.engines.embedder)
@@ -85,7 +85,7 @@ def slowed(http: httpx2.AsyncClient) -> Patient:
 
 
 async def inside(http: httpx2.AsyncClient, number: int) -> None:
-    """Wait until so many requests are being answered."""
+    """Wait until this number of requests is running."""
     admission = get_state(http.app).admission  # type: ignore[attr-defined]
     while admission.running != number:  # noqa: ASYNC110 (there is no event for this)
         await asyncio.sleep(0.01)

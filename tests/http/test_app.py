@@ -1,4 +1,4 @@
-"""What holds for every endpoint: errors that help, health that tells, and a server that needs no network."""
+"""Every endpoint: helpful errors, health, metrics, and pages that need no network."""
 
 import json
 import re
@@ -160,7 +160,7 @@ def test_it_starts_and_answers_with_the_network_off(book_home: Path) -> None:
 
 
 def test_a_connection_that_is_kept_is_not_slower_by_far_than_a_new_one(home: Path) -> None:
-    """Where small pieces wait for each other, not one answer in fifteen comes in less than 40 ms; else it takes 3."""
+    """Without TCP_NODELAY none of fifteen responses takes less than 40 ms; with it, one takes 3 ms."""
 
     def quickest(client: httpx2.Client | ModuleType) -> float:
         return min(client.get(f"{address}/chat").elapsed.total_seconds() for _ in range(15))

@@ -1,4 +1,4 @@
-"""Who comes in, how often and with how much; and what every response says, whatever it answers."""
+"""Authentication, rate limits and body limits; and the headers of every response."""
 
 import asyncio
 import socket
@@ -112,7 +112,7 @@ async def test_a_key_without_a_rate_of_its_own_has_that_of_the_settings(home: Pa
 
 @dataclass
 class Sender:
-    """A body that counts how much of it was taken."""
+    """A request body that counts how many bytes were read."""
 
     pieces: int
     taken: int = 0
@@ -157,7 +157,7 @@ async def test_a_body_of_another_kind_is_not_read(unguarded: httpx2.AsyncClient,
 
 
 async def test_a_server_that_is_reached_does_not_take_what_it_refused(pumps: Settings) -> None:
-    """Over a real connection: it answers and hangs up while the sender has hardly begun."""
+    """Over a real connection: the server answers and closes it long before all is sent."""
     with serving(pumps.home, CITEWELL_EMBEDDER="hashing") as address:
         sent, answer = await asyncio.to_thread(_send_much, address, 200_000_000)
     assert b" 413 " in answer.partition(b"\r\n")[0]
@@ -165,7 +165,7 @@ async def test_a_server_that_is_reached_does_not_take_what_it_refused(pumps: Set
 
 
 def _send_much(address: str, size: int) -> tuple[int, bytes]:
-    """Send as much as is taken; how much that was, and what came back."""
+    """Send until the server closes; returns the bytes sent and the response."""
     host, _, port = address.removeprefix("http://").partition(":")
     head = f"POST /api/ask HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n"
     with socket.create_connection((host, int(port)), timeout=20) as connection:
@@ -181,7 +181,7 @@ def _send_much(address: str, size: int) -> tuple[int, bytes]:
 
 
 async def test_a_page_of_another_site_cannot_send_anything(unguarded: httpx2.AsyncClient) -> None:
-    """Without a key the server trusts this machine; a browser on it shows pages of anybody."""
+    """Without a key the server trusts this machine, but a browser on it shows pages of any site."""
     for origin in (STRANGER, "null", "http://localhost.evil.example", "http://[", "file://", "http://localhost:99999"):
         for method, path in ENDPOINTS:
             if method != "GET":
@@ -241,7 +241,7 @@ async def test_a_browser_that_asks_first_is_told_for_sites_on_the_list_only(
 async def test_without_a_key_the_server_answers_to_this_machine_s_names_only(
     unguarded: httpx2.AsyncClient, host: str
 ) -> None:
-    """A name of another site that was made to point here (DNS rebinding) makes its pages no page of ours."""
+    """A host name of another site that resolves to this machine (DNS rebinding) gets no access."""
     for method, path in ENDPOINTS:
         response = await unguarded.request(method, path.format(**IDS), json=QUESTION, headers={"Host": host})
         assert problem(response) == (401, "UNAUTHORIZED"), path
@@ -257,7 +257,7 @@ async def test_with_a_key_the_server_answers_to_any_name(guarded: Guarded) -> No
 
 
 def safe(response: httpx2.Response) -> None:
-    """What every response says."""
+    """Check the headers that every response has."""
     assert "default-src 'none'" in response.headers["content-security-policy"]
     assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
     assert response.headers["x-content-type-options"] == "nosniff"

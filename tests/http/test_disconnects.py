@@ -1,4 +1,4 @@
-"""Five hundred clients that leave at any moment: nothing of theirs stays behind."""
+"""Five hundred clients that disconnect at any moment leave no task, socket or lock behind."""
 
 import asyncio
 import json
@@ -44,14 +44,14 @@ def server(request: pytest.FixtureRequest, pages: Path) -> Iterator[Live]:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the process holds while nobody asks anything."""
+    """Open resources of the process while no request runs."""
 
     tasks: int
     threads: int
     files: int
-    """Sockets among them, and not those of a database."""
+    """Sockets, without those of a database."""
     database: int
-    """Files of SQLite, which keeps those of closed connections open for its next ones."""
+    """Files of SQLite, which keeps files of closed connections open to reuse them."""
 
 
 def held(server: Live) -> Held:
@@ -90,7 +90,7 @@ def requests(chance: random.Random) -> bytes:
 
 
 def come_and_leave(server: Live, seed: int) -> None:
-    """Send all of a request, or some, read some of the answer, or none, and go, politely or not."""
+    """Send all or part of a request, read some or none of the response, and disconnect, cleanly or not."""
     chance = random.Random(seed)
     wire = Wire(server.port, receive_buffer=chance.choice([None, 4096]))
     sent = requests(chance)

@@ -1,4 +1,4 @@
-"""What the endpoints say while the vector store, the embedder or the database is slow, hung or gone, and after."""
+"""Responses while the vector store, the embedder or the database is slow, hangs or is down, and afterwards."""
 
 import asyncio
 import io
@@ -73,7 +73,7 @@ def answers(server: Live, endpoint: str, body: dict[str, Any]) -> bool:
 
 
 def condition(server: Live) -> dict[str, str]:
-    """What /health says of each service that is not well, after a look at all it promises."""
+    """The status of each service that is not healthy, by /health, whose fields are checked too."""
     began = time.monotonic()
     response = httpx2.get(f"{server.address}/health", timeout=30)
     assert time.monotonic() - began < TOLD_WITHIN_SECONDS
@@ -103,7 +103,7 @@ async def slowly() -> None:
 
 @contextmanager
 def sick(server: Live, service: str, fault: str) -> Iterator[None]:
-    """While this lasts, the vector store or the embedder is gone or hangs."""
+    """Within this context the vector store or the embedder is down or hangs."""
     held = Held()
     if service == "vector_store":
         trouble = failing(IndexUnavailable("the vector store does not answer")) if fault == "gone" else held
@@ -196,7 +196,7 @@ def test_a_client_that_leaves_while_nothing_can_be_kept_gives_up_its_place(serve
 
 
 def database_is_missed(server: Live) -> None:
-    """Whatever needs the database says so; what does not, goes on."""
+    """What needs the database answers with an error; the rest goes on."""
     with ThreadPoolExecutor(8) as at_once:
         chat, stream = at_once.submit(post, server, *CHAT), at_once.submit(post, server, *STREAMS[0])
         history = at_once.submit(httpx2.get, f"{server.address}/history/{uuid4()}", timeout=60)
@@ -261,7 +261,7 @@ def test_a_server_without_its_database_ends_with_one_clear_line(citewell: Citewe
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """What the server logs, as it is written in production."""
+    """The server's log as JSON lines, as in production."""
     written = io.StringIO()
     handler = logging.StreamHandler(written)
     handler.setFormatter(JsonLines())

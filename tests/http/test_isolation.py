@@ -1,4 +1,4 @@
-"""Nobody gets at what is another's: every endpoint is tried, with every kind of key that is wrong for it.
+"""No key reaches another project's data: every endpoint is called with every kind of wrong key.
 
 An endpoint without a row in `ENDPOINTS` or `OPEN` fails: whoever adds one says here who may use it.
 """
@@ -52,7 +52,7 @@ OPEN = {
 
 @dataclass(frozen=True)
 class Visit:
-    """How to use an endpoint with ids of ours. `outsider` is what the admin key of another project gets there."""
+    """How to call an endpoint with our ids. `outsider` is the status that another project's admin key gets."""
 
     scope: str
     outsider: int
@@ -96,7 +96,7 @@ ENDPOINTS = {
 
 @dataclass
 class House:
-    """A server with two projects and somebody's session, and keys to it."""
+    """A server with two projects, a session and several keys."""
 
     http: httpx2.AsyncClient
     keys: dict[str, str]
@@ -149,7 +149,7 @@ def _filled(value: object, ids: dict[str, str]) -> object:
 
 
 def endpoints() -> Iterator[tuple[str, str, object]]:
-    """Method, path and route of everything that the application answers to, whoever included it."""
+    """Method, path and route of every endpoint of the application."""
     for context in iter_route_contexts(create_app(Settings()).routes):
         for method in context.methods or {"ANY"}:
             yield method, context.path or "", context.original_route
@@ -335,7 +335,7 @@ async def test_a_session_of_somebody_else_gives_nothing(house: House) -> None:
 
 
 async def test_what_a_key_asked_once_is_not_told_to_another(house: House) -> None:
-    """An Idempotency-Key is somebody's own word: the same word of another key is another."""
+    """An Idempotency-Key belongs to one API key: the same text sent with another key is another one."""
     again = {"Idempotency-Key": "order-1"}
     first, second = [
         (await house.http.post("/chat", json={"query": QUESTION}, headers=headers(house.keys[key]) | again)).json()
@@ -395,7 +395,7 @@ async def test_no_other_method_is_answered(house: House) -> None:
 
 
 async def test_every_endpoint_answers_its_owner(settings: Settings) -> None:
-    """The same calls as above, with a key that may: else their refusals would mean nothing."""
+    """The same calls as above with a valid key: otherwise the refusals would prove nothing."""
     async with opened(settings) as house:
         await _use_all(house)
     await asyncio.to_thread(ingest_folder, settings, Path(settings.home.parent, "ours"), project=OURS.name)

@@ -1,4 +1,4 @@
-"""A key opens what it is for, in two headers and nowhere else; and nobody is told it."""
+"""A key works in two headers and nowhere else, and never appears in a log or response."""
 
 import ast
 import asyncio
@@ -52,7 +52,7 @@ async def test_a_second_header_of_the_same_name_is_not_overlooked(guarded: Guard
 
 
 async def test_a_key_in_an_address_opens_nothing(guarded: Guarded) -> None:
-    """Addresses are logged, kept and passed on by whatever lies between."""
+    """URLs are logged, stored and forwarded by proxies, so a key in one is refused."""
     for name in ("key", "api_key", "token", "access_token", "X-API-Key", "authorization", "Authorization"):
         for value in (guarded.key, f"Bearer {guarded.key}"):
             refused = await guarded.http.get("/metrics", params={name: value})
@@ -115,7 +115,7 @@ def test_beyond_this_machine_it_serves_only_with_a_key(citewell: Citewell, home:
 
 
 def test_with_a_key_it_serves_anywhere_and_tells_nobody_the_key(citewell: Citewell, home: Path) -> None:
-    """Everything that can go wrong with a key goes wrong here; then the log and the answers are searched for it."""
+    """Everything that can go wrong with a key goes wrong here; then the logs and responses are searched for it."""
     key = citewell("keys", "create", "first", "--scope", "admin").stdout.strip()
     revoked = citewell("keys", "create", "second").stdout.strip()
     citewell("keys", "revoke", revoked)
@@ -148,7 +148,7 @@ def test_with_a_key_it_serves_anywhere_and_tells_nobody_the_key(citewell: Citewe
 
 
 def test_secrets_are_compared_in_constant_time() -> None:
-    """How long a refusal takes says nothing of how near a guess was; so nothing may compare a secret with `==`."""
+    """The time of a refusal must not tell how close a guess was, so no code compares a secret with `==`."""
     assert "hmac.compare_digest" in inspect.getsource(api_keys.key_matches)
     assert "api_keys.key_matches(token, digest)" in inspect.getsource(auth)
     for module in (api_keys, auth):

@@ -1,4 +1,4 @@
-"""Streams over real sockets: events come as they are said, and a client that leaves, stalls or crowds hurts nobody."""
+"""Streams over real sockets: events arrive at once; clients that disconnect, stall or come in crowds do no harm."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def any_server(request: pytest.FixtureRequest, pages: Path) -> Iterator[Live]:
 
 @pytest.fixture
 def server(any_server: Live) -> Iterator[Live]:
-    """The same with its own engines, and nobody inside when the test is over."""
+    """The same with its own engines, and no request running when the test ends."""
     any_server.use()
     yield any_server
     until(lambda: any_server.running == 0, "everybody is gone")
@@ -248,7 +248,7 @@ def test_ten_streams_at_once_complete_and_the_eleventh_is_told_to_come_back(serv
 
 
 def stalling(home: Path, *replies: Reply) -> tuple[Vendor, serving]:
-    """`citewell serve` whose answers wait for a vendor."""
+    """`citewell serve` with an embedding vendor that does not answer."""
     vendor = Vendor(*replies)
     environment = {
         "CITEWELL_EMBEDDER": "hashing",
@@ -328,7 +328,7 @@ async def _at_once() -> None:
 
 
 def _with_text(server: Live, change: Callable[[str], str]) -> WaitingIndex:
-    """An index whose passages say something else."""
+    """An index that returns changed passages."""
     return WaitingIndex(
         server.well.engines.index,
         _at_once,

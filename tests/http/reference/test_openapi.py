@@ -1,4 +1,4 @@
-"""Every endpoint does what its OpenAPI document says, whatever is sent: schemathesis tries, with all of its checks.
+"""Every endpoint does what the OpenAPI document says, whatever is sent: fuzzed by schemathesis with all its checks.
 
 To explore further than this does, run it by hand against a server of your own, with another seed and more examples:
 
@@ -22,7 +22,7 @@ CASES = 3000
 
 
 def test_at_least_3000_generated_requests_get_what_the_document_promises(tmp_path: Path, docs: Path) -> None:
-    """Over a few small pages, with a key, so that what an endpoint does without one is tried as well."""
+    """A server with a few small pages and a key, so that requests without a key are tried as well."""
     settings = settings_for(tmp_path / "home", embedder="hashing")  # meaning makes no difference here
     ingest_folder(settings, docs)
     report = tmp_path / "report.json"

@@ -1,4 +1,4 @@
-"""What the server says of itself is true: its OpenAPI document, the examples in it, and the page for people."""
+"""The API reference is correct: the OpenAPI document, its examples, and the page `/docs`."""
 
 import json
 import re
@@ -24,7 +24,7 @@ ENDPOINTS = [pytest.param(path, one, id=one["operationId"]) for _, path, one in 
 
 
 def fits(value: object, schema: dict[str, Any]) -> bool:
-    """Whether a value is as a schema of the document says."""
+    """Whether a value is valid for a schema of the document."""
     whole = {**schema, "components": SERVED["components"]}
     return jsonschema_rs.Draft202012Validator(whole).is_valid(value)
 

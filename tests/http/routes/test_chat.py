@@ -283,7 +283,7 @@ async def test_every_mark_has_the_words_of_the_chunk_it_rests_on(http: httpx2.As
 
 
 async def test_what_only_looks_like_a_mark_shifts_no_quote(home: Path) -> None:
-    """A reader of the answer counts what it sees; `[1]` may be the book's own words."""
+    """A reader counts the markers it sees; `[1]` may also be part of a quotation."""
     page = home.parent / "pages" / "pumps.md"
     page.parent.mkdir()
     page.write_text(

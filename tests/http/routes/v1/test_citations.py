@@ -1,4 +1,4 @@
-"""A citation can go missing, but never come to mean other words; and whoever kept it can find out."""
+"""A citation may become invalid, but never means another text; and its status can be looked up."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`GET /api/v1/projects/{id}/evaluation`: what `citewell eval` found out last."""
+"""`GET /api/v1/projects/{id}/evaluation`: the scores of the last `citewell eval`."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ OFF_TOPIC = {"text": "How do I get red wine out of a carpet?", "unanswerable": T
 
 @pytest.fixture
 def settings(home: Path, docs: Path, database_url: str | None, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """A library of three pages, where `citewell` finds it."""
+    """A home with three pages, in the place where `citewell` looks for it."""
     monkeypatch.setenv("CITEWELL_HOME", str(home))
     monkeypatch.setenv("CITEWELL_EMBEDDER", "hashing")
     if database_url:

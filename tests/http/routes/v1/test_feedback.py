@@ -1,4 +1,4 @@
-"""`POST /api/v1/feedback`: a vote is kept with the answer it is for."""
+"""`POST /api/v1/feedback`: a vote is stored with its answer."""
 
 from typing import Any
 from uuid import uuid4
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def answered(http: httpx2.AsyncClient, query: str = COVERED, **more: str) -> dict[str, str]:
-    """An answer, as a vote names it."""
+    """The ids of an answer, as a vote needs them."""
     body = (await http.post("/chat", json={"query": query, **more})).json()
     return {"session_id": body["session_id"], "request_id": body["metadata"]["request_id"]}
 

@@ -1,4 +1,4 @@
-"""What the whole book does not cover is noted, whichever endpoint was asked, and told to authors."""
+"""Unanswered questions of every endpoint are recorded and listed for authors."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ async def clear(http: httpx2.AsyncClient) -> httpx2.AsyncClient:
 
 
 async def noted(http: httpx2.AsyncClient, question: str) -> list[tuple[str, int]]:
-    """Every gap, once this one is among them: they are kept after the answer was told."""
+    """Every gap, once this one is among them: they are recorded after the answer."""
     async with asyncio.timeout(30):
         while True:
             gaps = (await http.get(GAPS)).json()["gaps"]

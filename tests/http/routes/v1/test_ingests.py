@@ -1,4 +1,4 @@
-"""`GET /api/v1/projects/{id}/ingests`: how ingests went, and whether one that says it runs still does."""
+"""`GET /api/v1/projects/{id}/ingests`: past ingests, and whether a running one is still alive."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def listed(http: httpx2.AsyncClient) -> list[dict[str, Any]]:
 
 
 async def begun(settings: Settings, *, ago: float) -> None:
-    """A run that gave its last sign of life so many seconds ago."""
+    """A run whose last heartbeat is this many seconds old."""
     at = datetime.now(UTC) - timedelta(seconds=ago)
     async with wiring.open_stores(settings) as kept:
         await kept.ingests.begin(IngestRun(uuid4(), DEFAULT.id, started_at=datetime.now(UTC), updated_at=at))

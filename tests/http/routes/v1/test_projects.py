@@ -29,7 +29,7 @@ async def http(home: Path, database_url: str | None) -> AsyncIterator[httpx2.Asy
 async def busy(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of a server that tests share, each with its own projects: one worker takes in what all of them send."""
+    """A client of a server that tests share, each with its own projects: one worker indexes all uploads."""
     url = ready(request.getfixturevalue("postgres_server")) if request.param == "postgresql" else None
     async with running(settings_for(tmp_path_factory.mktemp("busy"), database_url=url)) as client:
         yield client
@@ -49,7 +49,7 @@ async def upload(http: httpx2.AsyncClient, project: str, name: str, content: byt
 
 
 async def settled(http: httpx2.AsyncClient, project: str) -> list[dict[str, Any]]:
-    """The project's documents once nothing is on its way any more."""
+    """The project's documents once all uploads are done."""
     while True:
         documents: list[dict[str, Any]] = (await http.get(f"/api/v1/projects/{project}/documents")).json()["documents"]
         if not {"PENDING", "PROCESSING"} & {document["status"] for document in documents}:
@@ -95,7 +95,7 @@ async def test_the_default_project_stays(http: httpx2.AsyncClient) -> None:
 
 @pytest.mark.xdist_group("projects")
 async def test_a_document_s_life(busy: httpx2.AsyncClient) -> None:
-    """Sent in, read, answered from, replaced, deleted, and then nothing of it is answered any more."""
+    """Uploaded, indexed, cited, replaced and deleted; then no answer uses it."""
     project = await make(busy, "Handbook")
     sent = await upload(busy, project, "guide/pumps.md", PUMPS)
     assert (sent["status"], sent["filename"], sent["error"]) == ("PENDING", "guide/pumps.md", None)

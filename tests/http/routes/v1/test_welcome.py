@@ -1,4 +1,4 @@
-"""What a chat page is told before the first question."""
+"""`GET /api/v1/welcome`: what a chat page shows before the first question."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ async def welcome(http: httpx2.AsyncClient) -> dict[str, Any]:
 
 
 async def questions(http: httpx2.AsyncClient) -> list[str]:
-    """As soon as they are made; a page that does not wait gets none before."""
+    """The suggested questions, once they are computed; before that there are none."""
     for _ in range(100):
         if found := (await welcome(http))["questions"]:
             return list(found)
