@@ -25,7 +25,7 @@ def headers(key: str, header: str = "bearer") -> dict[str, str]:
 
 
 @dataclass
-class Guarded:
+class ProtectedServer:
     """A server with a key."""
 
     http: httpx2.AsyncClient
@@ -37,16 +37,16 @@ class Guarded:
 
 
 @asynccontextmanager
-async def guarding(settings: Settings, docs: Path) -> AsyncIterator[Guarded]:
+async def open_protected_server(settings: Settings, docs: Path) -> AsyncIterator[ProtectedServer]:
     await asyncio.to_thread(ingest_folder, settings, docs)
     async with wiring.open_stores(settings) as stores:
         key = await made_key(stores, scope="admin")
         async with running(settings) as http:
-            yield Guarded(http, stores, key)
+            yield ProtectedServer(http, stores, key)
 
 
 @dataclass
-class Patient:
+class BlockedEmbedder:
     """An embedder that embeds no question before `go_on` is set."""
 
     inner: Embedder
@@ -74,17 +74,17 @@ class Patient:
         await self.inner.close()
 
 
-def slowed(http: httpx2.AsyncClient) -> Patient:
+def block_embedder(http: httpx2.AsyncClient) -> BlockedEmbedder:
     """Hold up the server's embedder; set `go_on` of the result to continue."""
     app = http.app  # type: ignore[attr-defined]
     state = get_state(app)
-    patient = Patient(state.answers.engines.embedder)
+    patient = BlockedEmbedder(state.answers.engines.embedder)
     engines = replace(state.answers.engines, embedder=patient)
     set_state(app, replace(state, answers=replace(state.answers, engines=engines)))
     return patient
 
 
-async def inside(http: httpx2.AsyncClient, number: int) -> None:
+async def wait_until_running(http: httpx2.AsyncClient, number: int) -> None:
     """Wait until this number of requests is running."""
     admission = get_state(http.app).admission  # type: ignore[attr-defined]
     while admission.running != number:  # noqa: ASYNC110 (there is no event for this)

@@ -13,7 +13,15 @@ import pytest
 from citewell.settings import Settings
 from tests.conftest import serving, settings_for
 from tests.http.conftest import DEFAULT, break_answers, ingest_folder, made_key, problem, running
-from tests.http.protected_server import QUESTION, SITE, Guarded, guarding, headers, inside, slowed
+from tests.http.protected_server import (
+    QUESTION,
+    SITE,
+    ProtectedServer,
+    block_embedder,
+    headers,
+    open_protected_server,
+    wait_until_running,
+)
 from tests.http.test_isolation import ENDPOINTS, OPEN
 
 pytestmark = pytest.mark.anyio
@@ -32,9 +40,9 @@ UNREAD = {"content-length": "2000001", "content-type": "application/json"}
 
 
 @pytest.fixture
-async def guarded(home: Path, docs: Path) -> AsyncIterator[Guarded]:
+async def guarded(home: Path, docs: Path) -> AsyncIterator[ProtectedServer]:
     settings = settings_for(home, embedder="hashing", cors_origins=(SITE,), heartbeat_seconds=0.05)
-    async with guarding(settings, docs) as guarded:
+    async with open_protected_server(settings, docs) as guarded:
         yield guarded
 
 
@@ -58,9 +66,9 @@ async def test_one_more_than_fits_is_sent_away_at_once_and_told_when_to_come_bac
     settings = settings_for(home, embedder="hashing", max_concurrent_requests=2)
     await asyncio.to_thread(ingest_folder, settings, docs)
     async with running(settings) as http:
-        patient = slowed(http)
+        patient = block_embedder(http)
         waiting = [asyncio.create_task(http.post("/api/ask", json=QUESTION)) for _ in range(2)]
-        await inside(http, 2)
+        await wait_until_running(http, 2)
         refused = await http.post("/api/ask", json=QUESTION)
         assert problem(refused) == (429, "RATE_LIMITED")
         assert int(refused.headers["retry-after"]) >= 1
@@ -69,19 +77,19 @@ async def test_one_more_than_fits_is_sent_away_at_once_and_told_when_to_come_bac
         patient.go_on.set()
         assert [one.status_code for one in await asyncio.gather(*waiting)] == [200, 200]
         assert (await http.post("/api/ask", json=QUESTION)).status_code == 200
-        await inside(http, 0)
+        await wait_until_running(http, 0)
 
 
-async def test_who_is_refused_leaves_the_place_free(guarded: Guarded) -> None:
+async def test_who_is_refused_leaves_the_place_free(guarded: ProtectedServer) -> None:
     for _ in range(30):  # more than fit in at once
         assert problem(await guarded.http.post("/api/ask", json=QUESTION))[0] == 401
         assert problem(await guarded.http.post("/api/ask", headers=headers(guarded.key) | UNREAD))[0] == 413
         assert problem(await guarded.http.post("/api/ask", headers=headers(guarded.key)))[0] == 415
     assert (await guarded.ask()).status_code == 200
-    await inside(guarded.http, 0)
+    await wait_until_running(guarded.http, 0)
 
 
-async def test_a_key_asks_as_often_as_it_may(guarded: Guarded) -> None:
+async def test_a_key_asks_as_often_as_it_may(guarded: ProtectedServer) -> None:
     seldom, often = [await made_key(guarded.stores, per_minute=number) for number in (2, 60)]
     assert [(await guarded.ask(seldom)).status_code for _ in range(2)] == [200, 200]
     refused = await guarded.ask(seldom)
@@ -92,7 +100,7 @@ async def test_a_key_asks_as_often_as_it_may(guarded: Guarded) -> None:
     assert (await guarded.ask(often)).status_code == 200
 
 
-async def test_a_key_that_waited_as_long_as_it_was_told_may_ask_again(guarded: Guarded) -> None:
+async def test_a_key_that_waited_as_long_as_it_was_told_may_ask_again(guarded: ProtectedServer) -> None:
     key = await made_key(guarded.stores, per_minute=60)
     path = f"/history/{uuid4()}"
     for _ in range(200):
@@ -106,7 +114,7 @@ async def test_a_key_that_waited_as_long_as_it_was_told_may_ask_again(guarded: G
 
 async def test_a_key_without_a_rate_of_its_own_has_that_of_the_settings(home: Path, docs: Path) -> None:
     settings = settings_for(home, embedder="hashing", requests_per_minute=3)
-    async with guarding(settings, docs) as guarded:
+    async with open_protected_server(settings, docs) as guarded:
         assert [(await guarded.ask()).status_code for _ in range(4)] == [200, 200, 200, 429]
 
 
@@ -192,7 +200,7 @@ async def test_a_page_of_another_site_cannot_send_anything(unguarded: httpx2.Asy
     assert "access-control-allow-origin" not in own.headers
 
 
-async def test_a_site_on_the_list_may_ask_and_read_what_it_is_told(guarded: Guarded) -> None:
+async def test_a_site_on_the_list_may_ask_and_read_what_it_is_told(guarded: ProtectedServer) -> None:
     answered = await guarded.ask(Origin=SITE)
     wrong = await guarded.http.post("/api/ask", json={}, headers=headers(guarded.key) | {"Origin": SITE})
     nobody = await guarded.http.post("/api/ask", json=QUESTION, headers={"Origin": SITE})
@@ -210,7 +218,7 @@ async def test_a_site_on_the_list_may_ask_and_read_what_it_is_told(guarded: Guar
 
 @pytest.mark.parametrize(("origin", "allowed"), [(SITE, True), (STRANGER, False), ("null", False)])
 async def test_a_browser_that_asks_first_is_told_for_sites_on_the_list_only(
-    guarded: Guarded, unguarded: httpx2.AsyncClient, origin: str, allowed: bool
+    guarded: ProtectedServer, unguarded: httpx2.AsyncClient, origin: str, allowed: bool
 ) -> None:
     asks = {
         "Origin": origin,
@@ -252,7 +260,7 @@ async def test_this_machine_s_names_are_known(unguarded: httpx2.AsyncClient, hos
     assert (await unguarded.post("/api/ask", json=QUESTION, headers={"Host": host})).status_code == 200
 
 
-async def test_with_a_key_the_server_answers_to_any_name(guarded: Guarded) -> None:
+async def test_with_a_key_the_server_answers_to_any_name(guarded: ProtectedServer) -> None:
     assert (await guarded.ask(Host="citewell.example.org")).status_code == 200
 
 
@@ -266,7 +274,7 @@ def safe(response: httpx2.Response) -> None:
     assert UUID(response.headers["x-request-id"]).version == 4
 
 
-async def test_every_response_is_safe_to_show_and_has_an_id(guarded: Guarded) -> None:
+async def test_every_response_is_safe_to_show_and_has_an_id(guarded: ProtectedServer) -> None:
     for method, path in OPEN | set(ENDPOINTS):
         own = str(uuid4())
         for sent in ({}, headers(guarded.key)):

@@ -72,7 +72,7 @@ def answers(server: Live, endpoint: str, body: dict[str, Any]) -> bool:
     return post(server, endpoint, body).status_code == 200
 
 
-def condition(server: Live) -> dict[str, str]:
+def unhealthy_services(server: Live) -> dict[str, str]:
     """The status of each service that is not healthy, by /health, whose fields are checked too."""
     began = time.monotonic()
     response = httpx2.get(f"{server.address}/health", timeout=30)
@@ -102,7 +102,7 @@ async def slowly() -> None:
 
 
 @contextmanager
-def sick(server: Live, service: str, fault: str) -> Iterator[None]:
+def broken_service(server: Live, service: str, fault: str) -> Iterator[None]:
     """Within this context the vector store or the embedder is down or hangs."""
     held = Held()
     if service == "vector_store":
@@ -130,7 +130,7 @@ SICK = [
 def test_every_endpoint_says_what_fails_and_answers_again_once_it_is_back(
     server: Live, service: str, fault: str, code: str
 ) -> None:
-    with sick(server, service, fault):
+    with broken_service(server, service, fault):
         for endpoint, body in ENDPOINTS:
             assert problem(post(server, endpoint, body)) == (503, code), endpoint
         for endpoint, body in STREAMS:
@@ -144,9 +144,9 @@ def test_every_endpoint_says_what_fails_and_answers_again_once_it_is_back(
 
 @pytest.mark.parametrize(("service", "fault", "code"), SICK)
 def test_health_names_what_fails_and_ready_says_no(server: Live, service: str, fault: str, code: str) -> None:
-    with sick(server, service, fault):
-        assert condition(server) == {service: "unavailable"}
-    assert condition(server) == {}
+    with broken_service(server, service, fault):
+        assert unhealthy_services(server) == {service: "unavailable"}
+    assert unhealthy_services(server) == {}
 
 
 def test_slow_engines_are_waited_for(server: Live) -> None:
@@ -154,11 +154,11 @@ def test_slow_engines_are_waited_for(server: Live) -> None:
     server.use(index=WaitingIndex(engines.index, slowly), embedder=WaitingEmbedder(engines.embedder, slowly))
     for endpoint, body in ENDPOINTS + STREAMS:
         assert answers(server, endpoint, body), endpoint
-    assert condition(server) == {}
+    assert unhealthy_services(server) == {}
 
 
 def test_a_selection_is_answered_from_without_the_vector_store(server: Live) -> None:
-    with sick(server, "vector_store", "hung"):
+    with broken_service(server, "vector_store", "hung"):
         body = post(server, "/chat", {"query": QUESTION, "selected_text": "A camel moves water uphill."}).json()
     assert body["answer"].startswith("A camel moves water uphill.")
 
@@ -210,7 +210,7 @@ def database_is_missed(server: Live) -> None:
 def database_is_back(server: Live) -> None:
     for endpoint, body in ENDPOINTS + STREAMS:
         assert answers(server, endpoint, body), endpoint
-    assert condition(server) == {}
+    assert unhealthy_services(server) == {}
 
 
 def test_a_postgresql_that_is_gone_is_missed_only_where_it_is_needed_and_found_again(
@@ -219,7 +219,7 @@ def test_a_postgresql_that_is_gone_is_missed_only_where_it_is_needed_and_found_a
     database_is_back(postgres)
     postgres_server.stop()
     try:
-        assert condition(postgres) == {"database": "unavailable"}
+        assert unhealthy_services(postgres) == {"database": "unavailable"}
         database_is_missed(postgres)
     finally:
         postgres_server.start()
@@ -230,7 +230,7 @@ def test_a_postgresql_that_hangs_is_given_up_and_found_again(postgres: Live, pos
     database_is_back(postgres)
     postgres_server.freeze()
     try:
-        assert condition(postgres) == {"database": "unavailable"}
+        assert unhealthy_services(postgres) == {"database": "unavailable"}
         database_is_missed(postgres)
     finally:
         postgres_server.thaw()
@@ -277,7 +277,7 @@ def log() -> Iterator[io.StringIO]:
 def test_the_log_tells_of_every_question_how_it_ended(server: Live, log: io.StringIO) -> None:
     ids = {name: str(uuid4()) for name in ("well", "failed", "streamed", "left")}
     httpx2.post(f"{server.address}/chat", json=CHAT[1], headers={"X-Request-ID": ids["well"]})
-    with sick(server, "vector_store", "gone"):
+    with broken_service(server, "vector_store", "gone"):
         httpx2.post(f"{server.address}/api/ask", json=ASK[1], headers={"X-Request-ID": ids["failed"]})
         httpx2.post(f"{server.address}/chat/stream", json=CHAT[1], headers={"X-Request-ID": ids["streamed"]})
     held = Held()

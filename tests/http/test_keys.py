@@ -14,19 +14,26 @@ from citewell import api_keys, wiring
 from citewell.http import auth
 from tests.conftest import Citewell, serving, settings_for
 from tests.http.conftest import DEFAULT, events, ingest_folder, made_key, problem, running
-from tests.http.protected_server import QUESTION, Guarded, guarding, headers, inside, slowed
+from tests.http.protected_server import (
+    QUESTION,
+    ProtectedServer,
+    block_embedder,
+    headers,
+    open_protected_server,
+    wait_until_running,
+)
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def guarded(home: Path, docs: Path) -> AsyncIterator[Guarded]:
+async def guarded(home: Path, docs: Path) -> AsyncIterator[ProtectedServer]:
     settings = settings_for(home, embedder="hashing", heartbeat_seconds=0.05)
-    async with guarding(settings, docs) as guarded:
+    async with open_protected_server(settings, docs) as guarded:
         yield guarded
 
 
-async def test_a_header_that_is_no_key_is_refused_whatever_it_is(guarded: Guarded) -> None:
+async def test_a_header_that_is_no_key_is_refused_whatever_it_is(guarded: ProtectedServer) -> None:
     key = guarded.key
     for value in ("", "Bearer", "Bearer ", key, f"Basic {key}", f"Bearer {key} {key}", f"Bearer {key},",
                   f"Bearer,{key}", f"Bearer {key[:-1]}", f"Bearer {key}0", f"Bearer {key.upper()}",
@@ -40,7 +47,7 @@ async def test_a_header_that_is_no_key_is_refused_whatever_it_is(guarded: Guarde
     assert (await guarded.http.post("/api/ask", json=QUESTION, headers=behind_a_proxy)).is_success
 
 
-async def test_a_second_header_of_the_same_name_is_not_overlooked(guarded: Guarded) -> None:
+async def test_a_second_header_of_the_same_name_is_not_overlooked(guarded: ProtectedServer) -> None:
     other = await made_key(guarded.stores)
     for name, first, second in [
         ("x-api-key", guarded.key, other),
@@ -51,7 +58,7 @@ async def test_a_second_header_of_the_same_name_is_not_overlooked(guarded: Guard
             assert problem(await guarded.http.get("/metrics", headers=sent)) == (401, "UNAUTHORIZED")
 
 
-async def test_a_key_in_an_address_opens_nothing(guarded: Guarded) -> None:
+async def test_a_key_in_an_address_opens_nothing(guarded: ProtectedServer) -> None:
     """URLs are logged, stored and forwarded by proxies, so a key in one is refused."""
     for name in ("key", "api_key", "token", "access_token", "X-API-Key", "authorization", "Authorization"):
         for value in (guarded.key, f"Bearer {guarded.key}"):
@@ -62,14 +69,14 @@ async def test_a_key_in_an_address_opens_nothing(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize("path", ["/chat/stream", "/api/v1/chat/stream"])
-async def test_a_stream_ends_when_its_key_is_revoked(guarded: Guarded, path: str) -> None:
-    slowed(guarded.http)
+async def test_a_stream_ends_when_its_key_is_revoked(guarded: ProtectedServer, path: str) -> None:
+    block_embedder(guarded.http)
     body: dict[str, Any] = (
         {"query": "Why?"} if path == "/chat/stream" else {"projectId": str(DEFAULT.id), "message": "Why?"}
     )
     key = await made_key(guarded.stores)
     listening = asyncio.create_task(guarded.http.post(path, json=body, headers=headers(key)))
-    await inside(guarded.http, 1)
+    await wait_until_running(guarded.http, 1)
     await asyncio.sleep(0.2)
     assert not listening.done()
     identity = api_keys.key_id(key)
@@ -78,10 +85,10 @@ async def test_a_stream_ends_when_its_key_is_revoked(guarded: Guarded, path: str
     last = events((await asyncio.wait_for(listening, 5)).text)[-1]
     assert last["done"]
     assert last["error"]["error_code"] == "UNAUTHORIZED"
-    await inside(guarded.http, 0)
+    await wait_until_running(guarded.http, 0)
 
 
-async def test_the_last_key_that_is_revoked_does_not_open_the_server_again(guarded: Guarded) -> None:
+async def test_the_last_key_that_is_revoked_does_not_open_the_server_again(guarded: ProtectedServer) -> None:
     assert (await guarded.ask()).status_code == 200
     identity = api_keys.key_id(guarded.key)
     assert identity

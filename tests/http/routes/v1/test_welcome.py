@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import settings_for
 from tests.http.conftest import DEFAULT, ingest_folder, problem, running
 from tests.http.llm.server import writing
-from tests.http.protected_server import slowed
+from tests.http.protected_server import block_embedder
 
 pytestmark = pytest.mark.anyio
 
@@ -58,13 +58,13 @@ async def test_questions_are_made_once(http: httpx2.AsyncClient, book: Any) -> N
     async with running(book) as other:
         asked = await questions(other)
         assert asked == await questions(http), "the same of the same book"
-        slowed(other)  # nothing is embedded from now on
+        block_embedder(other)  # nothing is embedded from now on
         assert (await welcome(other))["questions"] == asked
 
 
 async def test_a_page_does_not_wait_for_questions_that_take_their_time(pages: Path) -> None:
     async with running(settings_for(pages, embedder="hashing")) as http:
-        slowed(http)
+        block_embedder(http)
         told = await asyncio.gather(*(welcome(http) for _ in range(5)))
         assert [one["questions"] for one in told] == [[]] * 5
         assert [one["documents"] for one in told] == [3] * 5
