@@ -138,7 +138,7 @@ class ExchangeRecord:
     text: str
     rendered: Rendered
     metadata: ExchangeMetadata | None
-    """None in records of the first release."""
+    """None where the stored exchange has none."""
     complete: bool = True
     feedback: Vote | None = None
 
@@ -232,7 +232,7 @@ class PendingExchange:
         except (asyncio.CancelledError, GeneratorExit, WriterUnavailable):
             try:
                 await self._save(self._incomplete())  # the reader left, or the LLM failed
-            except CitewellError as error:  # and nobody is there to be told
+            except CitewellError as error:  # the reader has gone: only the log can say it
                 _log.warning("an incomplete exchange could not be stored: %s", error)
             raise
 
@@ -291,7 +291,7 @@ async def begin_exchange(
         raise BadRequest("this Idempotency-Key was used for another question")
     session_id = stored.session_id if stored else question.session_id or uuid4()
     recent = await sessions.recent(session_id, owner, limit=CONTEXT_EXCHANGES)
-    context = [replace(one, answer="") if one.answer == FALLBACK_MESSAGE else one for one in recent]
+    context = [replace(exchange, answer="") if exchange.answer == FALLBACK_MESSAGE else exchange for exchange in recent]
     replay = ExchangeRecord.from_stored(stored) if stored and stored.complete else None
     return PendingExchange(question, project, owner, session_id, context, replay, sessions)
 
