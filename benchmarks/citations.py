@@ -13,7 +13,7 @@ import random
 from collections import defaultdict
 from pathlib import Path
 
-from citewell.answer.compose import moves
+from citewell.answer.writing.citation_check import moves
 from citewell.answer.support import support
 from citewell.terms import stems
 

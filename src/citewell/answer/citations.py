@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import deque
 
-from citewell.answer.marks import HIDDEN, Marks
+from citewell.answer.writing import HIDDEN, mask_code
 from citewell.models import Answer, Cite, Passage, Piece, Reached
 
 # What reads like a mark: a link or an escaped bracket does not.
@@ -66,7 +66,7 @@ class Numbered(_Marks):
         None where nobody knows; also for what only looks like a mark in a quotation. What is code has no marks.
         """
         text = "".join(self._said)
-        prose = Marks(kindly=False).mask(text)
+        prose = mask_code(text)
         known = [deque(answer.quotes(passage)) for passage in self.passages]
         told: list[list[str | None]] = [[] for _ in self.passages]
         for found in _LIKE_A_MARK.finditer(text):

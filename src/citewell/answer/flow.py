@@ -18,7 +18,7 @@ from citewell.answer.selection import as_passage, selected
 from citewell.answer.telling import Case, Instead, tell
 from citewell.answer.understand import REMEMBERED, Understood, about_marked
 from citewell.answer.units import quote
-from citewell.answer.write import Desk
+from citewell.answer.writing import PassageContext
 from citewell.models import EVERYWHERE, Answer, Exchange, Piece, Project, Reached, Where
 from citewell.terms import readable, stems
 
@@ -63,8 +63,8 @@ async def answer(
         telling = tell(
             case,
             writer=engines.writer,
-            desk=Desk(engines, project.id, where),
-            said=history[-REMEMBERED:],
+            context=PassageContext(engines, project.id, where),
+            history=history[-REMEMBERED:],
             instead=instead,
             at_once=at_once,
         )

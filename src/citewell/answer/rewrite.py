@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from citewell.answer.opening import Opening
 from citewell.answer.understand import REMEMBERED, Understood, understand
-from citewell.answer.write import recent
+from citewell.answer.writing import Preamble, fit_history
 from citewell.errors import WriterUnavailable
 from citewell.models import Exchange
 from citewell.ports import Assignment, Writer
@@ -42,16 +41,16 @@ async def standing_alone(
 
 async def _rewritten(question: str, told: Sequence[Exchange], writer: Writer) -> str:
     """The writer's words; none where it does not answer in time."""
-    work = Assignment(_RULES, question, recent(told, writer.context_tokens // 2), longest=_TOKENS)
-    opening, said = Opening(), ""
+    work = Assignment(_RULES, question, fit_history(told, writer.context_tokens // 2), longest=_TOKENS)
+    preamble, said = Preamble(), ""
     try:
         async with asyncio.timeout(_SECONDS), aclosing(writer.write(work)) as words:
             async for piece in words:
-                said += opening.feed(piece) if isinstance(piece, str) else ""
+                said += preamble.feed(piece) if isinstance(piece, str) else ""
     except (WriterUnavailable, TimeoutError) as error:
         _log.warning("a follow-up was understood by rules: %s", error or "the writer took too long")
         return ""
-    return (said + opening.end()).strip().strip('"“”')
+    return (said + preamble.end()).strip().strip('"“”')
 
 
 def _was_said(words: str, conversation: Sequence[str]) -> bool:

@@ -1,12 +1,12 @@
 """What a writer says that is not for its reader: what it thinks first, and its word for "not covered". Pure."""
 
-from citewell.answer.write import NOT_COVERED
+from citewell.answer.writing.prompt import NOT_COVERED
 
 _THINKS, _THOUGHT = "<think>", "</think>"
 _MOST_MARKS = 20  # characters before the first word
 
 
-class Opening:
+class Preamble:
     """Takes both out of a stream; after the word, where nothing else was said before it, takes out everything."""
 
     def __init__(self) -> None:
