@@ -11,10 +11,11 @@ from sentencex import get_sentence_boundaries
 from afternoon import Afternoon, Piece, spoken
 from asking import group_of
 from citewell.answer import flow
-from citewell.answer.citations import Numbered
-from citewell.answer.extract import candidates
-from citewell.answer.retrieve import Engines, Retrieved
-from citewell.answer.units import quote
+from citewell.answer.engines import AnswerEngines
+from citewell.answer.quoting.score import score_candidates
+from citewell.answer.reply.markers import NumberedMarkers
+from citewell.answer.retrieval.search import Retrieval
+from citewell.text.units import unit_text
 from folds import Unseen
 from scoring import Array, Estimate, bootstrapped, calibration_error, estimate
 from sets import PROJECT, Question, Set
@@ -63,7 +64,7 @@ def answer_table(
     title: str,
     one: Set,
     questions: Sequence[Question],
-    found: Sequence[Retrieved],
+    found: Sequence[Retrieval],
     *,
     afternoon: Afternoon,
     pieces: Sequence[Sequence[Piece]],
@@ -87,12 +88,12 @@ def answer_table(
     return Table(f"{title}, answers", tuple(question.id for question in questions), scores, _OVERLAP)
 
 
-def our_sentences(question: Question, found: Retrieved) -> list[str]:
+def our_sentences(question: Question, found: Retrieval) -> list[str]:
     """THE place that says what our best sentences are: the likeliest units of the first passages, none twice."""
     asked = " ".join(question.text.split())
     passages = found.passages[:_READ]
-    ranked = sorted(candidates(asked, passages, found.weights), key=lambda one: -one.log_odds)
-    return list(dict.fromkeys(quote(passages[one.passage].chunk.text, one.unit) for one in ranked))[:_MOST]
+    ranked = sorted(score_candidates(asked, passages, found.weights), key=lambda one: -one.log_odds)
+    return list(dict.fromkeys(unit_text(passages[one.passage].chunk.text, one.unit) for one in ranked))[:_MOST]
 
 
 def _by_overlap(question: Question, pieces: Sequence[Piece], afternoon: Afternoon) -> list[str]:
@@ -116,7 +117,7 @@ def _flat(text: str) -> str:
 
 
 async def refusals(
-    title: str, one: Set, strangers: Sequence[Question], *, engines: Engines, unseen: Unseen
+    title: str, one: Set, strangers: Sequence[Question], *, engines: AnswerEngines, unseen: Unseen
 ) -> Refusals:
     """Ask everything through the answer flow. Right is: answered from a relevant file, or declined where uncovered."""
     uncovered = [question for question in one.questions if question.unanswerable]
@@ -144,10 +145,10 @@ async def refusals(
     )
 
 
-async def _asked(question: Question, one: Set, *, engines: Engines) -> tuple[float, float, float]:
+async def _asked(question: Question, one: Set, *, engines: AnswerEngines) -> tuple[float, float, float]:
     """The answer's confidence, whether a relevant file was found, and whether there is one."""
     pieces = flow.answer(question.text, project=PROJECT, engines=engines)
-    _, answer = await flow.whole(pieces, Numbered().render)
+    _, answer = await flow.collect(pieces, NumberedMarkers().render)
     relevant = {file.split("#page=")[0] for file in question.relevant}
     right = question.answerable and any(one.named(passage.chunk.source) in relevant for passage in answer.found)
     return answer.confidence, float(right), float(question.answerable)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from citewell import wiring
-from citewell.answer import rerank
-from citewell.answer.extract import Candidate, candidates
-from citewell.answer.retrieve import CANDIDATES, Engines, Retrieved, weigh
-from citewell.answer.units import quote
+from citewell.answer.engines import AnswerEngines
+from citewell.answer.quoting.score import Candidate, score_candidates
+from citewell.answer.retrieval import rerank
+from citewell.answer.retrieval.search import CANDIDATES, Retrieval, weigh_words
 from citewell.models import Passage
-from citewell.terms import subject
+from citewell.text.keywords import keywords
+from citewell.text.units import unit_text
 from sets import PROJECT, Question, Set, Source, find_sets, off_topic, read_set, settings_for, take_in
 
 MOST_ASKED = 1200  # questions of one set
@@ -32,7 +33,7 @@ class Asked:
     group: str
     kind: str
     question: str
-    found: Retrieved
+    found: Retrieval
     """Every candidate, as the engine ranked them."""
     rows: Array
     relevant: NDArray[np.bool_]
@@ -44,7 +45,7 @@ class Asked:
         """The quotable units of a candidate, and which of them hold the answer."""
         if place not in self._units:
             passage = self.found.passages[place]
-            found = candidates(self.question, [passage], self.found.weights)
+            found = score_candidates(self.question, [passage], self.found.weights)
             gold = np.array([self._is_gold(passage, unit) for unit in found], dtype=bool)
             self._units[place] = found, gold
         return self._units[place]
@@ -52,7 +53,7 @@ class Asked:
     def _is_gold(self, passage: Passage, unit: Candidate) -> bool:
         if self.one.named(passage.chunk.source) not in self.row.relevant:
             return False
-        text = flat(quote(passage.chunk.text, unit.unit))
+        text = flat(unit_text(passage.chunk.text, unit.unit))
         if self.row.spans:
             written = self.one.written[passage.chunk.source]
             start = written.offset(passage.chunk.start + unit.unit.start)
@@ -62,7 +63,7 @@ class Asked:
         if any(flat(answer) in text for answer in (*self.row.answers, *self.row.keywords_in_file)):
             return True
         # A key written in the asker's words: most of what it says must stand in the unit.
-        keys = [frozenset(subject(answer)) for answer in self.row.answers]
+        keys = [frozenset(keywords(answer)) for answer in self.row.answers]
         return any(len(key) > 2 and len(key & unit.words) >= 0.6 * len(key) for key in keys)
 
 
@@ -85,14 +86,14 @@ async def gather(data: Path, home: Path) -> list[Asked]:
     asked: list[Asked] = []
     for one in sets:
         await take_in(one)
-        async with wiring.reading(settings_for(one.home)) as reading:
+        async with wiring.open_for_answers(settings_for(one.home)) as reading:
             asked += await _ask_all(one, sets, off_topic(data), chosen, engines=reading.engines)
         print(f"{one.source.label}: asked, {len(asked)} so far", flush=True)
     return asked
 
 
 async def _ask_all(
-    one: Set, sets: Sequence[Set], strangers: Sequence[Question], chosen: random.Random, *, engines: Engines
+    one: Set, sets: Sequence[Set], strangers: Sequence[Question], chosen: random.Random, *, engines: AnswerEngines
 ) -> list[Asked]:
     own = chosen.sample(one.questions, min(len(one.questions), MOST_ASKED))
     todo = [(row, "adversarial" if row.unanswerable else "covered") for row in own]
@@ -127,7 +128,7 @@ def _shared(passage: Passage) -> Passage:
     return replace(passage, chunk=known.chunk, spoken=known.spoken)
 
 
-async def _ask(one: Set, row: Question, kind: str, *, engines: Engines) -> Asked:
+async def _ask(one: Set, row: Question, kind: str, *, engines: AnswerEngines) -> Asked:
     """Retrieve as the answer flow does; for "taken away" as if the relevant documents did not exist."""
     question = " ".join(row.text.split())
     vector = await engines.embedder.embed_query(question)
@@ -135,9 +136,9 @@ async def _ask(one: Set, row: Question, kind: str, *, engines: Engines) -> Asked
     limit = CANDIDATES + (20 if gone else 0)
     ranked = await engines.index.search(PROJECT.id, vector=vector, words=question, limit=limit)
     ranked = tuple(_shared(passage) for passage in ranked if one.named(passage.chunk.source) not in gone)[:CANDIDATES]
-    spoken = list(subject(question))
+    spoken = list(keywords(question))
     total, counts = await engines.index.frequencies(PROJECT.id, spoken)
-    found = weigh(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=CANDIDATES)
+    found = weigh_words(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=CANDIDATES)
     wanted = {name.split("#page=")[0] for name in row.relevant} if kind == "covered" else set()
     return Asked(
         corpus=one.source.name,
@@ -146,7 +147,7 @@ async def _ask(one: Set, row: Question, kind: str, *, engines: Engines) -> Asked
         kind=kind,
         question=question,
         found=found,
-        rows=rerank.features(question, found.passages, found.weights),
+        rows=rerank.passage_features(question, found.passages, found.weights),
         relevant=np.array([one.named(passage.chunk.source) in wanted for passage in found.passages], dtype=bool),
         row=row,
         one=one,

@@ -13,9 +13,9 @@ import random
 from collections import defaultdict
 from pathlib import Path
 
+from citewell.answer.support.score import support_score
 from citewell.answer.writing.citation_check import moves
-from citewell.answer.support import support
-from citewell.terms import stems
+from citewell.text.stemming import stems
 
 CLAIMS = 60
 OTHERS = 4
@@ -40,8 +40,8 @@ def main() -> None:
         for row in drawn:
             said = frozenset(stems(row["claim"]))
             others = sorted(passages.keys() - {row["passage"]}, key=lambda one: (-len(said & passages[one]), one))
-            right = support(row["claim"], [row["passage"][:READ]])
-            wrong, *rest = [support(row["claim"], [one[:READ]]) for one in others[:OTHERS]]
+            right = support_score(row["claim"], [row["passage"][:READ]])
+            wrong, *rest = [support_score(row["claim"], [one[:READ]]) for one in others[:OTHERS]]
             stayed += not moves(right, max(wrong, *rest))
             moved += moves(wrong, right) and right >= max(rest)
         count = len(drawn)

@@ -20,15 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import citewell
 from asking import Array, Asked, asks, gather
-from citewell.answer import confidence as confidence_model
-from citewell.answer import extract as extract_model
-from citewell.answer import rerank as rerank_model
-from citewell.answer.extract import Candidate
+from citewell.answer.quoting import confidence as confidence_model
+from citewell.answer.quoting import score as extract_model
+from citewell.answer.quoting.score import Candidate
+from citewell.answer.retrieval import rerank as rerank_model
 from folds import FOLDS, FOLDS_FILE, digest, fold_of, install
 from scoring import calibration_error, hit, ndcg
 
-WEIGHTS = Path(extract_model.__file__).with_name("weights.json")
+WEIGHTS = Path(citewell.__file__).parent / "data" / "ranking.json"
 TOP = 5
 HARD = 12  # the passages a reader might see first; what is far below needs no telling apart
 FITTED_ON = {"covered": 2.0, "off topic": 1.0, "other docs": 1.0, "adversarial": 1.0}
@@ -36,7 +37,7 @@ FITTED_ON = {"covered": 2.0, "off topic": 1.0, "other docs": 1.0, "adversarial":
 # times as bad as to answer an uncovered one doubtfully, and what is likelier wrong than right is doubtful. Thresholds
 # taken from some sites' questions did worse on the others (docs/log.md).
 BANDS = {"refuse": 0.2, "weak": 0.5}
-_RELEVANCE = extract_model.FEATURES.index("relevance")
+_RELEVANCE = extract_model.QUOTE_FEATURES.index("relevance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,9 @@ class Weights:
             return {name: round(float(value), 3) for name, value in zip(features, values, strict=True)}
 
         return {
-            "rerank": named(rerank_model.FEATURES, self.rerank),
-            "extract": named(extract_model.FEATURES, self.extract),
-            "confidence": named(confidence_model.FEATURES, self.confidence),
+            "rerank": named(rerank_model.PASSAGE_FEATURES, self.rerank),
+            "extract": named(extract_model.QUOTE_FEATURES, self.extract),
+            "confidence": named(confidence_model.CONFIDENCE_FEATURES, self.confidence),
             "bands": BANDS,
         }
 
@@ -143,7 +144,7 @@ def doubts(one: Asked, rerank: Array) -> Array:
     """What the confidence reads of a question; `extract` must be installed."""
     order = ranked(one, rerank)[:TOP]
     found = replace(one.found, passages=tuple(one.found.passages[place] for place in order))
-    return confidence_model.features(one.question, found, units(one, rerank)[0])
+    return confidence_model.confidence_features(one.question, found, units(one, rerank)[0])
 
 
 def right(one: Asked, rerank: Array) -> float:

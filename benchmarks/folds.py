@@ -8,11 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from citewell.answer import confidence, extract, rerank
+from citewell.answer.quoting import confidence, score
+from citewell.answer.retrieval import rerank
+from citewell.text.wordlists import data_file
 
 FOLDS = 7
 FOLDS_FILE = Path(__file__).with_name("folds.json")
-_MODELS: Mapping[str, Any] = {"rerank": rerank, "extract": extract, "confidence": confidence}
+_MODELS: Mapping[str, tuple[Any, Sequence[str]]] = {
+    "rerank": (rerank, rerank.PASSAGE_FEATURES),
+    "extract": (score, score.QUOTE_FEATURES),
+    "confidence": (confidence, confidence.CONFIDENCE_FEATURES),
+}
 
 
 def fold_of(group: str) -> int:
@@ -29,13 +35,13 @@ def install(weights: Mapping[str, Any]) -> None:
     """Let the package answer with these weights from now on; by name, or in the order of its features."""
     for name, values in weights.items():
         if name == "bands":
-            confidence.BANDS.update(values)
+            confidence.CONFIDENCE_BANDS.update(values)
             continue
         if name == "selection":
             continue  # no set here is asked with one
-        model = _MODELS[name]
+        model, features = _MODELS[name]
         named = isinstance(values, Mapping)
-        model._WEIGHTS[:] = [values[feature] for feature in model.FEATURES] if named else np.asarray(values)
+        model._WEIGHTS[:] = [values[feature] for feature in features] if named else np.asarray(values)
 
 
 class Unseen:
@@ -49,7 +55,7 @@ class Unseen:
 
     @classmethod
     def read(cls) -> "Unseen":
-        shipped = json.loads(Path(extract.__file__).with_name("weights.json").read_text(encoding="utf-8"))
+        shipped = json.loads(data_file("ranking.json").read_text(encoding="utf-8"))
         saw = json.loads(FOLDS_FILE.read_text(encoding="utf-8")) if FOLDS_FILE.exists() else {"groups": [], "folds": []}
         return cls(shipped, saw["groups"], saw["folds"])
 

@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from citewell.answer.understand import understand
+from citewell.answer.question.follow_up import resolve_follow_up
 from citewell.models import Exchange
 
 BEFORE = [
@@ -31,7 +31,7 @@ def main() -> None:
         name = str(file.relative_to(options.data))
         for line in file.read_text(encoding="utf-8").splitlines():
             question = " ".join(json.loads(line)["text"].split())
-            understood = [understand(question, [before]) for before in BEFORE]
+            understood = [resolve_follow_up(question, [before]) for before in BEFORE]
             asked[name] += 1
             if any(one.question != question or one.kind != "question" for one in understood):
                 changed[name] += 1

@@ -16,14 +16,14 @@ from pathlib import Path
 
 from citewell import wiring
 from citewell.answer import flow
-from citewell.answer.citations import Numbered
-from citewell.answer.retrieve import Engines
-from citewell.answer.units import quote, units
-from citewell.evaluate.golden import Question, read_questions
+from citewell.answer.engines import AnswerEngines
+from citewell.answer.reply.markers import NumberedMarkers
+from citewell.evaluate.questions import Question, read_questions
 from citewell.ingest.flow import ingest
 from citewell.models import DEFAULT_PROJECT, Answer, Chunk, Project
 from citewell.ports import Library
 from citewell.settings import Settings
+from citewell.text.units import split_units, unit_text
 
 BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
 PROJECT = Project.named(DEFAULT_PROJECT)
@@ -54,15 +54,19 @@ def hinted(questions: Sequence[Question], chunks: Sequence[Chunk]) -> list[Asked
 
 
 def _sentences(chunks: Sequence[Chunk]) -> list[str]:
-    said = [quote(chunk.text, unit) for chunk in chunks for unit in units(chunk.text) if unit.kind == "sentence"]
+    said = [
+        unit_text(chunk.text, unit) for chunk in chunks for unit in split_units(chunk.text) if unit.kind == "sentence"
+    ]
     return [one for one in said if 8 <= len(one.split()) <= 60]
 
 
-async def told(question: str, hint: str, engines: Engines) -> tuple[str, Answer]:
-    return await flow.whole(flow.answer(question, project=PROJECT, engines=engines, hint=hint), Numbered().render)
+async def told(question: str, hint: str, engines: AnswerEngines) -> tuple[str, Answer]:
+    return await flow.collect(
+        flow.answer(question, project=PROJECT, engines=engines, hint=hint), NumberedMarkers().render
+    )
 
 
-async def report(asked: Sequence[Asked], engines: Engines) -> None:
+async def report(asked: Sequence[Asked], engines: AnswerEngines) -> None:
     print(
         f"{'looking':10} {'number':>6} {'file@1':>7} {'file@5':>7} {'section@1':>9} {'key answer':>11} {'declined':>9}"
     )
@@ -88,10 +92,10 @@ async def report(asked: Sequence[Asked], engines: Engines) -> None:
 
 async def run(book: Path, home: Path) -> None:
     settings = Settings.model_validate({"home": home})
-    async with wiring.writing(settings, wait=True, on_wait=lambda: None) as writing:
-        recipe = wiring.recipe(settings)
+    async with wiring.open_for_ingest(settings, wait=True, on_wait=lambda: None) as writing:
+        recipe = wiring.ingest_recipe(settings)
         await ingest([book], project=PROJECT, engines=writing, recipe=recipe, prune=True, progress=lambda *_: None)
-    async with wiring.reading(settings) as reading:
+    async with wiring.open_for_answers(settings) as reading:
         chunks = await _chunks(reading.library)
         covered = [one for one in read_questions(book / "golden.jsonl") if one.relevant and not one.unanswerable]
         await report(hinted(covered, chunks), reading.engines)

@@ -62,7 +62,7 @@ def serve_empty(port: int) -> None:
     import uvicorn
     from fastapi import FastAPI
 
-    from citewell.wire.ask import AskRequest
+    from citewell.schemas.ask import AskRequest
 
     app = FastAPI()
 

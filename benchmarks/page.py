@@ -25,7 +25,7 @@ from citewell.models import DEFAULT_PROJECT, Project
 from citewell.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.doors.live import live
+from tests.http.live import live
 
 _QUESTIONS = (
     "Why do gyroscopes drift?",
@@ -111,8 +111,8 @@ def main(book: Path) -> None:
 
 
 async def _take_in(settings: Settings, book: Path) -> None:
-    async with wiring.writing(settings, wait=True, on_wait=lambda: None) as engines:
-        recipe, project = wiring.recipe(settings), Project.named(DEFAULT_PROJECT)
+    async with wiring.open_for_ingest(settings, wait=True, on_wait=lambda: None) as engines:
+        recipe, project = wiring.ingest_recipe(settings), Project.named(DEFAULT_PROJECT)
         await ingest([book], project=project, engines=engines, recipe=recipe, progress=lambda *_: None)
 
 

@@ -26,13 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from citewell.adapters.minilm import MiniLmEmbedder
-from citewell.adapters.qdrant_edge import QdrantEdgeIndex, QdrantEdgeShelf, fused
-from citewell.answer.flow import answer, whole
-from citewell.answer.rerank import LocalReranker
-from citewell.answer.retrieve import CANDIDATES, Engines, retrieve
+from citewell.adapters.qdrant_edge.index import QdrantEdgeBuilder, QdrantEdgeIndex, fusion_query
+from citewell.answer.engines import AnswerEngines
+from citewell.answer.flow import answer, collect
+from citewell.answer.retrieval.rerank import LocalReranker
+from citewell.answer.retrieval.search import CANDIDATES, retrieve
 from citewell.models import Chunk, Matrix, Project, Vector, chunk_id, content_hash, document_id
 from citewell.ports import Change, Embedding, Entry
-from citewell.terms import substance
+from citewell.text.keywords import content_words
 
 PROJECT, NEIGHBOUR = Project.named("benchmark"), Project.named("neighbour")
 _TOPICS = 1000
@@ -101,7 +102,7 @@ class Corpus:
         """After a few neighbouring words of a chunk, and what its page is about."""
         chunk, _ = self.chunk(number)
         sentence = chunk.text.split(". ")[number % 7]
-        wanted = " ".join(substance(sentence)[:3]).lower()
+        wanted = " ".join(content_words(sentence)[:3]).lower()
         opening = ("What is", "How do I use", "Why does it need", "Which part has")[number % 4]
         return f"{opening} {wanted} in {chunk.chapter.lower()}?"
 
@@ -141,24 +142,24 @@ def build(folder: Path, chunks: int, topics: Matrix, near: Mapping[int, Vector])
             print(f"\r{first + len(entries)} of {chunks} chunks", end="", flush=True)
 
     began = perf_counter()
-    shelf = QdrantEdgeShelf(folder, model=MiniLmEmbedder.model, dimensions=MiniLmEmbedder.dimensions)
+    shelf = QdrantEdgeBuilder(folder, model=MiniLmEmbedder.model, dimensions=MiniLmEmbedder.dimensions)
     shelf.publish(asyncio.run(shelf.stage(changes(), base=None)))
     print("\r", end="")
     return perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-async def measure(engines: Engines, index: QdrantEdgeIndex, questions: list[str]) -> dict[str, list[float]]:
+async def measure(engines: AnswerEngines, index: QdrantEdgeIndex, questions: list[str]) -> dict[str, list[float]]:
     """Seconds for each question: its embedding, one engine query, finding passages, and answering."""
     spent: dict[str, list[float]] = {"embed": [], "query": [], "retrieve": [], "answer": []}
     for question in [questions[-1], *questions]:
         began = perf_counter()
         vector = await engines.embedder.embed_query(question)
         embedded = perf_counter()
-        index.opened().shard.query(fused(PROJECT.id, vector=vector, words=question, limit=CANDIDATES))
+        index.opened().shard.query(fusion_query(PROJECT.id, vector=vector, words=question, limit=CANDIDATES))
         queried = perf_counter()
         await retrieve(question, project=PROJECT.id, engines=engines, limit=5)
         retrieved = perf_counter()
-        await whole(answer(question, project=PROJECT, engines=engines), str)
+        await collect(answer(question, project=PROJECT, engines=engines), str)
         answered = perf_counter()
         for name, seconds in zip(
             spent,
@@ -169,11 +170,11 @@ async def measure(engines: Engines, index: QdrantEdgeIndex, questions: list[str]
     return {name: values[1:] for name, values in spent.items()}  # the first question loads the model
 
 
-async def found_first(engines: Engines, questions: Mapping[int, str]) -> float:
+async def found_first(engines: AnswerEngines, questions: Mapping[int, str]) -> float:
     """The share of questions whose own chunk is among the first five: that what is measured does find."""
     corpus, hits = Corpus(), 0
     for number, question in questions.items():
-        _, said = await whole(answer(question, project=PROJECT, engines=engines), str)
+        _, said = await collect(answer(question, project=PROJECT, engines=engines), str)
         hits += corpus.chunk(number)[0].id in {passage.chunk.id for passage in said.found}
     return hits / len(questions)
 
@@ -199,7 +200,7 @@ def run(home: Path, chunks: int, count: int) -> dict[str, float]:
             seconds, peak = builder.submit(build, home / "index", chunks, topics, near).result()
         results |= {"build_seconds": seconds, "build_peak_megabytes": peak}
         print(f"{chunks} chunks built in {seconds:.0f} s; peak memory {peak:.0f} MB")
-    engines = Engines(embedder, index, LocalReranker())
+    engines = AnswerEngines(embedder, index, LocalReranker())
 
     async def ask() -> tuple[dict[str, list[float]], float]:
         spent = await measure(engines, index, list(questions.values()))

@@ -22,7 +22,8 @@ from afternoon import Afternoon, Piece
 from answers import Refusals, answer_table, has_short_answers, refusals
 from asking import group_of
 from citewell import wiring
-from citewell.answer.retrieve import Engines, Retrieved, retrieve
+from citewell.answer.engines import AnswerEngines
+from citewell.answer.retrieval.search import Retrieval, retrieve
 from citewell.errors import CitewellError
 from citewell.models import Passage
 from folds import Unseen
@@ -53,7 +54,7 @@ class Report:
         }
 
 
-async def ours(question: Question, one: Set, *, engines: Engines, unseen: Unseen) -> Retrieved:
+async def ours(question: Question, one: Set, *, engines: AnswerEngines, unseen: Unseen) -> Retrieval:
     """THE one call of the product's own path, with weights that were fitted without this question."""
     unseen.use_for(group_of(one, question))
     asked = " ".join(question.text.split())
@@ -95,7 +96,7 @@ async def measure(source: Source, home: Path, strangers: Sequence[Question], uns
         say(f"{source.label}: {error}")
     if missing := one.missing():
         say(f"{source.label}: {len(missing)} relevant texts are not there ({missing[0]} …); they count as missed")
-    async with wiring.reading(settings_for(one.home)) as reading:
+    async with wiring.open_for_answers(settings_for(one.home)) as reading:
         tables = await _tables(one, engines=reading.engines, unseen=unseen) if one.covered else []
         declined = None
         if source.kind != "retrieval" and (one.questions or strangers):
@@ -103,7 +104,7 @@ async def measure(source: Source, home: Path, strangers: Sequence[Question], uns
     return Report(source, tables, declined)
 
 
-async def _tables(one: Set, *, engines: Engines, unseen: Unseen) -> list[Table]:
+async def _tables(one: Set, *, engines: AnswerEngines, unseen: Unseen) -> list[Table]:
     label, questions = one.source.label, one.covered
     began = perf_counter()
     afternoon = Afternoon(one, embedder=engines.embedder)

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from citewell import wiring
-from citewell.ingest.reading import read_ahead
+from citewell.ingest.read_ahead import read_ahead
 from citewell.ingest.walk import walk
 from citewell.models import Project
 from citewell.settings import Settings
@@ -41,7 +41,7 @@ def parse(folder: Path) -> None:
         size = sum(file.location.stat().st_size for file in files)
         many = files * max(1, 20_000_000 // size)
         began = time.perf_counter()
-        async for _ in read_ahead(many, project=Project.named("benchmark"), recipe=wiring.recipe(Settings())):
+        async for _ in read_ahead(many, project=Project.named("benchmark"), recipe=wiring.ingest_recipe(Settings())):
             pass
         return size * (len(many) // len(files)), time.perf_counter() - began
 

@@ -22,16 +22,16 @@ import numpy as np
 
 from asking import Array
 from citewell.adapters.minilm import MiniLmEmbedder
-from citewell.answer import confidence
-from citewell.answer.choose import choose
-from citewell.answer.extract import candidates
-from citewell.answer.rerank import LocalReranker
-from citewell.answer.retrieve import Engines
-from citewell.answer.selection import selected
-from citewell.answer.units import quote, units
+from citewell.answer.engines import AnswerEngines
+from citewell.answer.quoting import confidence
+from citewell.answer.quoting.score import score_candidates
+from citewell.answer.quoting.select import select_quotes
+from citewell.answer.retrieval.rerank import LocalReranker
+from citewell.answer.retrieval.selection import retrieve_from_selection
 from citewell.models import Matrix, Passage, Vector
 from citewell.ports import Embeddable, Embedding
-from citewell.yardstick import Scale
+from citewell.similarity_scale import SimilarityScale
+from citewell.text.units import split_units, unit_text
 from fit import WEIGHTS, sigmoid
 from folds import FOLDS, fold_of
 from scoring import calibration_error
@@ -92,7 +92,7 @@ class Nowhere:
     async def frequencies(self, *_: object, **__: object) -> tuple[int, list[int]]:
         raise AssertionError("a selection is answered without the index")
 
-    async def scale(self) -> Scale:
+    async def scale(self) -> SimilarityScale:
         raise AssertionError("a selection is answered without the index")
 
     async def close(self) -> None:
@@ -148,14 +148,20 @@ def _with_paragraphs(row: Question, own: Text, alike: Sequence[Text], chosen: ra
     yield Case(f"paragraph{kind}", "other", own.title, row.text, stranger.text)
     if others and chosen.random() < 0.5:
         yield Case(f"paragraph{kind}", "same article", own.title, row.text, chosen.choice(others).text)
-    sentences = [quote(own.text, unit) for unit in units(own.text)]
+    sentences = [unit_text(own.text, unit) for unit in split_units(own.text)]
     holding = [said for said in sentences if any(answer in said for answer in row.answers)]
     if not kind and len(holding) == 1 and len(sentences) > 1 and chosen.random() < 0.5:
         yield Case("sentence", "covered", own.title, row.text, holding[0], row.answers)
         yield Case(
             "sentence", "same article", own.title, row.text, chosen.choice([s for s in sentences if s not in holding])
         )
-        yield Case("sentence", "other", own.title, row.text, quote(stranger.text, chosen.choice(units(stranger.text))))
+        yield Case(
+            "sentence",
+            "other",
+            own.title,
+            row.text,
+            unit_text(stranger.text, chosen.choice(split_units(stranger.text))),
+        )
     if not kind and others and chosen.random() < 0.1:
         whole = "\n\n".join(text.text for text in alike if text.title == own.title)
         strange_whole = "\n\n".join(text.text for text in alike if text.title == stranger.title)
@@ -165,14 +171,14 @@ def _with_paragraphs(row: Question, own: Text, alike: Sequence[Text], chosen: ra
 
 async def describe(asked: Sequence[Case]) -> tuple[Array, list[str]]:
     """A row of features for each case, and what would be quoted."""
-    engines = Engines(Remembering(), Nowhere(), LocalReranker(), embedder_timeout_seconds=600)
+    engines = AnswerEngines(Remembering(), Nowhere(), LocalReranker(), embedder_timeout_seconds=600)
     rows, said = [], []
     for number, one in enumerate(asked):
         question = " ".join(one.question.split())
-        found = await selected(question, one.selection, engines=engines, limit=5)
-        scored = candidates(question, found.passages, found.weights)
+        found = await retrieve_from_selection(question, one.selection, engines=engines, limit=5)
+        scored = score_candidates(question, found.passages, found.weights)
         rows.append(confidence.selection_features(question, found, scored))
-        said.append(" ".join(quoted.text for quoted in choose(question, scored, found.passages)))
+        said.append(" ".join(quoted.text for quoted in select_quotes(question, scored, found.passages)))
         if number % 100 == 0:
             print(f"\r{number} of {len(asked)}", end="", flush=True)
     print("\r", end="")
@@ -201,7 +207,7 @@ def fit(rows: Array, right: Array, share: Array) -> Array:
 
 
 def report(asked: Sequence[Case], odds: Array, share: Array, said: Sequence[str]) -> None:
-    bands = confidence.BANDS
+    bands = confidence.CONFIDENCE_BANDS
     table: dict[tuple[str, str], list[tuple[float, float, float]]] = defaultdict(list)
     for one, chance, words in zip(asked, odds, said, strict=True):
         told = float(any(" ".join(answer.split()).casefold() in words.casefold() for answer in one.answers))

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from citewell import wiring
 from citewell.errors import CitewellError, SettingsError
 from citewell.ingest.flow import ingest
-from citewell.ingest.load import load
+from citewell.ingest.parse import parse
 from citewell.ingest.readers.mdx import plain_markdown
 from citewell.ingest.walk import SourceFile, walk
 from citewell.models import DEFAULT_PROJECT, IngestResult, Project
@@ -204,12 +204,12 @@ def settings_for(home: Path) -> Settings:
 async def take_in(one: Set) -> IngestResult:
     """Bring the set's home up to date; a second time nothing is embedded."""
     settings = settings_for(one.home)
-    async with wiring.writing(settings, wait=True, on_wait=lambda: None) as engines:
+    async with wiring.open_for_ingest(settings, wait=True, on_wait=lambda: None) as engines:
         return await ingest(
             [one.folder],
             project=PROJECT,
             engines=engines,
-            recipe=wiring.recipe(settings),
+            recipe=wiring.ingest_recipe(settings),
             prune=True,
             progress=lambda *_: None,
         )
@@ -273,7 +273,7 @@ def _texts(file: SourceFile) -> list[Text]:
             pages = [page.get_textpage().get_text_range() for page in document]
         return [Text(file.path, text, page=number) for number, text in enumerate(pages, start=1)]
     try:
-        manuscript = load(file.path, content)
+        manuscript = parse(file.path, content)
     except CitewellError:
         return []
     if suffix in _UNREADABLE_AS_TEXT:

@@ -14,8 +14,8 @@ from pathlib import Path
 from citewell import wiring
 from citewell.errors import UnreadableFile
 from citewell.ingest.chunk import count_tokens
-from citewell.ingest.load import load, read_bytes
-from citewell.ingest.reading import read_ahead
+from citewell.ingest.parse import parse, read_bytes
+from citewell.ingest.read_ahead import read_ahead
 from citewell.ingest.walk import walk
 from citewell.models import Chunk, Project
 from citewell.settings import Settings
@@ -54,13 +54,13 @@ async def report(name: str, folder: Path) -> None:
     files, errors = walk([folder])
     chunks: list[Chunk] = []
     code_in = code_out = uncovered = 0
-    async for file, read in read_ahead(files, project=Project.named(name), recipe=wiring.recipe(Settings())):
+    async for file, read in read_ahead(files, project=Project.named(name), recipe=wiring.ingest_recipe(Settings())):
         if isinstance(read, UnreadableFile):
             errors.append(f"{file.path}: {read}")
             continue
         chunks += read.chunks
         text = read.document.text
-        manuscript = load(file.path, read_bytes(file.location))
+        manuscript = parse(file.path, read_bytes(file.location))
         spans = [(one.start, one.end) for one in read.chunks]
         for block in manuscript.blocks:
             if block.kind == "code" and text[block.start : block.end].strip():

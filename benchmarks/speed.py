@@ -17,12 +17,12 @@ from time import perf_counter
 
 from citewell import wiring
 from citewell.adapters.minilm import MiniLmEmbedder, batches
-from citewell.answer.choose import choose
-from citewell.answer.confidence import confidence, features
-from citewell.answer.extract import candidates
-from citewell.answer.retrieve import retrieve
+from citewell.answer.quoting.confidence import confidence_features, confidence_of
+from citewell.answer.quoting.score import score_candidates
+from citewell.answer.quoting.select import select_quotes
+from citewell.answer.retrieval.search import retrieve
 from citewell.ingest.flow import ingest
-from citewell.ingest.reading import read_document
+from citewell.ingest.read_ahead import read_document
 from citewell.ingest.walk import walk
 from citewell.models import Project
 from citewell.ports import Embeddable
@@ -33,7 +33,7 @@ PROJECT = Project.named("benchmark")
 
 def windows_of(folder: Path, embedder: MiniLmEmbedder) -> list[list[int]]:
     files, _ = walk([folder])
-    recipe = wiring.recipe(Settings())
+    recipe = wiring.ingest_recipe(Settings())
     passages: dict[str, Embeddable] = {}
     for file in files:
         read = read_document(file, PROJECT, recipe)
@@ -53,10 +53,10 @@ async def pipeline_seconds(folder: Path, embedder: MiniLmEmbedder) -> float:
     """From files to a published index, nothing cached."""
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home))
-        async with wiring.writing(settings, wait=False, on_wait=lambda: None) as engines:
+        async with wiring.open_for_ingest(settings, wait=False, on_wait=lambda: None) as engines:
             mine = replace(engines, embedder=embedder)
             result = await ingest(
-                [folder], project=PROJECT, engines=mine, recipe=wiring.recipe(settings), progress=lambda *_: None
+                [folder], project=PROJECT, engines=mine, recipe=wiring.ingest_recipe(settings), progress=lambda *_: None
             )
     return result.seconds
 
@@ -65,11 +65,15 @@ async def query_latencies(folder: Path, questions: list[str]) -> dict[str, list[
     spent: dict[str, list[float]] = {"embed": [], "search": [], "extract": []}
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home))
-        async with wiring.writing(settings, wait=False, on_wait=lambda: None) as engines:
+        async with wiring.open_for_ingest(settings, wait=False, on_wait=lambda: None) as engines:
             await ingest(
-                [folder], project=PROJECT, engines=engines, recipe=wiring.recipe(settings), progress=lambda *_: None
+                [folder],
+                project=PROJECT,
+                engines=engines,
+                recipe=wiring.ingest_recipe(settings),
+                progress=lambda *_: None,
             )
-        async with wiring.reading(settings) as reading:
+        async with wiring.open_for_answers(settings) as reading:
             embedder = reading.engines.embedder
             for question in [questions[0], *questions]:
                 began = perf_counter()
@@ -77,9 +81,9 @@ async def query_latencies(folder: Path, questions: list[str]) -> dict[str, list[
                 embedded = perf_counter()
                 found = await retrieve(question, project=PROJECT.id, engines=reading.engines, limit=5)
                 searched = perf_counter()
-                units = candidates(question, found.passages, found.weights)
-                confidence(features(question, found, units))
-                choose(question, units, found.passages)
+                units = score_candidates(question, found.passages, found.weights)
+                confidence_of(confidence_features(question, found, units))
+                select_quotes(question, units, found.passages)
                 extracted = perf_counter()
                 spent["embed"].append(embedded - began)
                 spent["search"].append(searched - embedded - (embedded - began))  # retrieving embeds once more

@@ -26,12 +26,12 @@ from lightgbm import LGBMClassifier
 from numpy.typing import NDArray
 
 from citewell.adapters.minilm import MiniLmEmbedder
-from citewell.answer import trees
-from citewell.answer.evidence import bare, read
-from citewell.answer.misquote import MISQUOTED, misquotes
-from citewell.answer.signs import SIGNS, signs
+from citewell.answer.support import trees
+from citewell.answer.support.altered_quote import ALTERED_QUOTE_FACTOR, is_altered_quote
+from citewell.answer.support.features import SUPPORT_FEATURES, support_features
+from citewell.answer.support.passage_facts import claim_text, read_facts
 from citewell.ports import Embeddable
-from citewell.terms import words
+from citewell.text.words import split_words
 from edits import edited, sentences
 from folds import FOLDS, fold_of
 from scoring import Array, bootstrapped, calibration_error
@@ -116,16 +116,17 @@ def edits_of(claims: Sequence[Claim]) -> list[Claim]:
 
 
 def judged(claims: Sequence[Claim], similarity: Array) -> Judged:
-    said = [(bare(one.claim), read(one.passage)) for one in claims]
-    spoken = [bool(words(claim) and evidence.sentences) for claim, evidence in said]
+    said = [(claim_text(one.claim), read_facts(one.passage)) for one in claims]
+    spoken = [bool(split_words(claim) and evidence.sentences) for claim, evidence in said]
     rows = [
-        list(signs(*one).values()) if speaks else [0.0] * len(SIGNS) for one, speaks in zip(said, spoken, strict=True)
+        list(support_features(*one).values()) if speaks else [0.0] * len(SUPPORT_FEATURES)
+        for one, speaks in zip(said, spoken, strict=True)
     ]
     return Judged(
         claims,
         np.array(rows),
         similarity,
-        np.array([speaks and misquotes(*one) for one, speaks in zip(said, spoken, strict=True)]),
+        np.array([speaks and is_altered_quote(*one) for one, speaks in zip(said, spoken, strict=True)]),
     )
 
 
@@ -152,7 +153,7 @@ def shares(cases: Judged) -> Array:
 
 def fit(cases: Judged, *, similar: bool) -> LGBMClassifier:
     """Small trees, none of which may turn a sign around: another missing name never speaks for a sentence."""
-    directions = [*SIGNS.values(), 1] if similar else list(SIGNS.values())
+    directions = [*SUPPORT_FEATURES.values(), 1] if similar else list(SUPPORT_FEATURES.values())
     model = LGBMClassifier(
         n_estimators=_TREES, learning_rate=0.04, num_leaves=8, min_child_samples=25, subsample=0.8, subsample_freq=1,
         colsample_bytree=0.4, reg_lambda=5, monotone_constraints=directions, random_state=7, n_jobs=2, verbose=-1,
@@ -164,7 +165,7 @@ def chances(model: LGBMClassifier, cases: Judged, *, similar: bool) -> Array:
     if not cases.claims:
         return np.zeros(0)
     found = np.asarray(model.predict_proba(cases.inputs(similar=similar)), dtype=np.float64)[:, 1]
-    return np.where(cases.misquoted, MISQUOTED * found, found)
+    return np.where(cases.misquoted, ALTERED_QUOTE_FACTOR * found, found)
 
 
 def bands(odds: Array, cases: Judged) -> dict[str, float]:
@@ -233,7 +234,7 @@ def strangers(cases: Judged, *, similar: bool) -> Array:
 
 
 def exported(model: LGBMClassifier, features: Sequence[str]) -> dict[str, Any]:
-    """The trees as `citewell.answer.trees` walks them."""
+    """The trees as `citewell.answer.support.trees` walks them."""
     nodes: list[tuple[int, float, int, int, float]] = []
 
     def add(node: Mapping[str, Any]) -> tuple[int, int]:
@@ -263,24 +264,24 @@ def exported(model: LGBMClassifier, features: Sequence[str]) -> dict[str, Any]:
 
 def seconds_each(claims: Sequence[Claim]) -> tuple[float, float]:
     """CPU seconds of holding a claim against a text that is read for the first time, and against one read before."""
-    from citewell.answer.support import support  # reads what may be written just now
+    from citewell.answer.support.score import support_score
 
-    read.cache_clear()
+    read_facts.cache_clear()
     started = time.process_time()
     for one in claims:
-        support(one.claim, [one.passage])
+        support_score(one.claim, [one.passage])
     first = time.process_time() - started
     known = claims[-400:]  # as many as are kept
     started = time.process_time()
     for one in known:
-        support(one.claim, [one.passage])
+        support_score(one.claim, [one.passage])
     return first / len(claims), (time.process_time() - started) / len(known)
 
 
 def judge_shipped(claims: Sequence[Claim]) -> None:
-    from citewell.answer.support import support
+    from citewell.answer.support.score import support_score
 
-    odds = np.array([support(one.claim, [one.passage]) for one in claims])
+    odds = np.array([support_score(one.claim, [one.passage]) for one in claims])
     report("by what is in the package", odds[None], judged(claims, np.zeros(len(claims))))
 
 
@@ -314,7 +315,7 @@ def main() -> None:
         report(f"{name}, source unseen", strangers(cases, similar=similar)[None], cases)
         if not similar:  # what a similarity would add is shown, and not shipped: nothing has it in time
             fitted = {
-                "words": exported(fit(cases, similar=False), list(SIGNS)),
+                "words": exported(fit(cases, similar=False), list(SUPPORT_FEATURES)),
                 "bands": bands(odds.mean(axis=0), cases),
             }
     print(f"\n{fitted['bands']}")

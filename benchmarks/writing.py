@@ -23,11 +23,12 @@ from time import perf_counter
 from typing import Any
 
 from citewell import wiring
+from citewell.answer.engines import AnswerEngines
 from citewell.answer.flow import answer
-from citewell.answer.retrieve import Engines, retrieve
+from citewell.answer.retrieval.search import retrieve
 from citewell.ingest.flow import ingest
-from citewell.models import Project, Spent
-from citewell.ports import Assignment, Writer
+from citewell.models import Project, TokenUsage
+from citewell.ports import Writer, WritingTask
 from citewell.settings import Settings
 
 PROJECT = Project.named("benchmark")
@@ -43,7 +44,7 @@ class Timed:
         self.waited = 0.0
         self.busy: list[float] = []
 
-    async def write(self, work: Assignment) -> AsyncGenerator[str | Spent, None]:
+    async def write(self, work: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
         async with aclosing(self._writer.write(work)) as words:
             while True:
                 began = perf_counter()
@@ -75,7 +76,7 @@ def quoting(request: dict[str, Any]) -> str:
 def serve() -> None:
     """The LLM, in a process of its own, so that it takes no time of ours."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    from tests.llm import LLM, Says
+    from tests.fakes.llm import LLM, Says
 
     with LLM(lambda request: Says(quoting(request) or "NOT_COVERED")) as llm:
         print(llm.url, flush=True)
@@ -83,13 +84,13 @@ def serve() -> None:
 
 
 @asynccontextmanager
-async def engines(folder: Path, url: str, key: str) -> AsyncIterator[Engines]:
+async def engines(folder: Path, url: str, key: str) -> AsyncIterator[AnswerEngines]:
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home), llm_base_url=url, llm_model="loopback-1", llm_api_key=key)
-        async with wiring.writing(settings, wait=False, on_wait=lambda: None) as ingesting:
-            recipe = wiring.recipe(settings)
+        async with wiring.open_for_ingest(settings, wait=False, on_wait=lambda: None) as ingesting:
+            recipe = wiring.ingest_recipe(settings)
             await ingest([folder], project=PROJECT, engines=ingesting, recipe=recipe, progress=lambda *_: None)
-        async with wiring.reading(settings) as reading:
+        async with wiring.open_for_answers(settings) as reading:
             yield reading.engines
 
 
@@ -134,7 +135,7 @@ def main() -> None:
     lines = (options.questions or options.folder / "golden.jsonl").read_text(encoding="utf-8").splitlines()
     questions = [json.loads(line)["text"] for line in lines if line.strip()][:30]
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    from tests.llm import KEY
+    from tests.fakes.llm import KEY
 
     serving = [sys.executable, __file__, "-", "--serve"]
     with subprocess.Popen(serving, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

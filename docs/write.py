@@ -17,19 +17,19 @@ from typing import Any
 
 import httpx2
 
-from citewell import keys, wiring
-from citewell.evaluate.golden import read_questions
+from citewell import api_keys, wiring
+from citewell.evaluate.questions import read_questions
 from citewell.evaluate.run import run_questions
 from citewell.evaluate.scores import score
 from citewell.http.app import create_app
-from citewell.http.examples import Example, Examples, Sent, examples
-from citewell.http.openapi import operations
+from citewell.http.reference.examples import Example, Examples, Sent, examples
+from citewell.http.reference.openapi import operations
 from citewell.ingest.flow import ingest
 from citewell.models import DEFAULT_PROJECT, Evaluation, Key, Project, document_id
 from citewell.settings import Settings, as_markdown
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "src" / "citewell" / "http" / "examples.json"
+KEPT = ROOT / "src" / "citewell" / "http" / "reference" / "examples.json"
 BOOK = ROOT / "examples" / "robotics-book"
 
 SESSION = "9f3b1c52-6d0e-4d7a-8a55-2f1c0b7e4a90"
@@ -102,8 +102,8 @@ async def ask_everything(home: Path) -> Examples:
     async with serving(settings) as asking:
         await asking.error("ask", Sent(body={"question": QUESTION}))  # nothing is there yet
         nothing_yet = asking.kept
-    async with wiring.writing(settings, wait=False, on_wait=lambda: None) as engines:
-        recipe = wiring.recipe(settings, base_url="https://book.example.org")
+    async with wiring.open_for_ingest(settings, wait=False, on_wait=lambda: None) as engines:
+        recipe = wiring.ingest_recipe(settings, base_url="https://book.example.org")
         await ingest([BOOK], project=DEFAULT, engines=engines, recipe=recipe, prune=False, progress=lambda *_: None)
     async with serving(settings) as asking:
         await _ask_the_book(asking)
@@ -150,14 +150,14 @@ async def _ask_the_book(asking: Asking) -> None:
 
 async def _evaluate(asking: Asking, settings: Settings) -> None:
     golden = [one for one in read_questions(BOOK / "golden.jsonl") if not one.unanswerable][:10]
-    async with wiring.reading(settings) as reading:
+    async with wiring.open_for_answers(settings) as reading:
         outcomes = await run_questions(golden, project=DEFAULT, engines=reading.engines, library=reading.library)
     shown = {name: one for name, one in score(outcomes).items() if name in ("hit@5", "key_answer", "citations_resolve")}
     scores: dict[str, object] = {
         name: {"value": one.value, "low": round(one.low, 4), "high": round(one.high, 4), "n": one.count}
         for name, one in shown.items()
     }
-    async with wiring.keeping(settings) as keeping:
+    async with wiring.open_stores(settings) as keeping:
         await keeping.evaluations.keep(DEFAULT.id, Evaluation(datetime.now(UTC), len(outcomes), scores))
     await asking.door("get_evaluation", Sent(path={"project_id": str(DEFAULT.id)}))
 
@@ -200,8 +200,8 @@ async def _go_wrong(asking: Asking, settings: Settings) -> None:
     await asking.error("get_document", Sent(path={"document_id": PUMPS_ID}))
     await asking.error("ask", Sent(body={"question": "x" * 2_000_000}))
     await asking.error("upload_document", Sent(path={"project_id": str(DEFAULT.id)}, file={"pumps.exe": "MZ"}))
-    minted = keys.mint()
-    async with wiring.keeping(settings) as keeping:
+    minted = api_keys.create_key()
+    async with wiring.open_stores(settings) as keeping:
         key = Key(minted.id, "a slow one", "ask", datetime.now(UTC), per_minute=1)
         await keeping.keys.add(key, digest=minted.digest)
     await asyncio.sleep(1.1)  # for as long, a server remembers that it was open

@@ -21,26 +21,26 @@ from uuid import UUID
 import pytest
 
 from citewell import wiring
-from citewell.adapters.generations import copy_sparse
-from citewell.adapters.sql.engine import Database
+from citewell.adapters.qdrant_edge.generations import copy_sparse
+from citewell.adapters.sql.database import Database
 from citewell.answer import flow
-from citewell.answer.citations import Numbered
+from citewell.answer.reply.markers import NumberedMarkers
 from citewell.ingest.flow import ingest
 from citewell.models import (
     DEFAULT_PROJECT,
-    EVERYWHERE,
+    NO_FILTERS,
     Answer,
     Chunk,
     Document,
     Exchange,
+    Filters,
     IngestResult,
     Passage,
     Project,
-    Where,
 )
 from citewell.settings import Settings
 from tests import commands
-from tests.postgres import CannotStart, PostgresServer
+from tests.fakes.postgres import CannotStart, PostgresServer
 
 BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
 PROJECT = Project.named(DEFAULT_PROJECT)
@@ -192,12 +192,12 @@ def take_in(
 
     async def run() -> IngestResult:
         settings = settings_for(home, embedder=embedder)
-        async with wiring.writing(settings, wait=True, on_wait=lambda: None) as engines:
+        async with wiring.open_for_ingest(settings, wait=True, on_wait=lambda: None) as engines:
             return await ingest(
                 paths,
                 project=Project.named(project),
                 engines=engines,
-                recipe=wiring.recipe(settings, base_url=base_url),
+                recipe=wiring.ingest_recipe(settings, base_url=base_url),
                 prune=prune,
                 everything=everything,
                 progress=lambda *_: None,
@@ -213,15 +213,15 @@ def ask(
     project: str = DEFAULT_PROJECT,
     top_k: int = 5,
     history: Sequence[Exchange] = (),
-    where: Where = EVERYWHERE,
+    where: Filters = NO_FILTERS,
 ) -> tuple[str, Answer]:
     """The answer's text with numbered marks, and the answer."""
 
     async def run() -> tuple[str, Answer]:
-        async with wiring.reading(settings_for(home)) as reading:
+        async with wiring.open_for_answers(settings_for(home)) as reading:
             named, engines = Project.named(project), reading.engines
             pieces = flow.answer(question, project=named, engines=engines, top_k=top_k, history=history, where=where)
-            return await flow.whole(pieces, Numbered().render)
+            return await flow.collect(pieces, NumberedMarkers().render)
 
     return asyncio.run(run())
 
@@ -251,7 +251,7 @@ def find(home: Path, words: str, *, project: str = DEFAULT_PROJECT) -> list[Pass
 
 def document(home: Path, passage: Passage) -> Document | None:
     async def run() -> Document | None:
-        async with wiring.reading(settings_for(home)) as reading:
+        async with wiring.open_for_answers(settings_for(home)) as reading:
             return await reading.library.document(passage.chunk.document_id)
 
     return asyncio.run(run())
@@ -261,7 +261,7 @@ def chunk_ids(home: Path) -> list[str]:
     """Every chunk id in the library, and a check that the index holds exactly these."""
 
     async def run() -> tuple[list[str], int]:
-        async with wiring.reading(settings_for(home)) as reading:
+        async with wiring.open_for_answers(settings_for(home)) as reading:
             stored = [chunk.id async for batch in reading.library.chunks() for _, chunk in batch]
             total, _ = await reading.engines.index.frequencies(PROJECT.id, [])
             return stored, total

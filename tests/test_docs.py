@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from citewell.evaluate.golden import read_questions
-from citewell.ingest.load import load, read_bytes
+from citewell.evaluate.questions import read_questions
+from citewell.ingest.parse import parse, read_bytes
 from citewell.ingest.walk import walk
 from citewell.settings import Settings, as_markdown
 from tests.conftest import BOOK, Citewell, settings_for
-from tests.doors.conftest import borrow_embeddings
+from tests.http.conftest import borrow_embeddings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
@@ -54,7 +54,7 @@ def test_the_readme_s_commands_do_what_it_shows(citewell: Citewell, home: Path, 
 def test_the_example_book_is_what_the_readme_promises() -> None:
     files, errors = walk([BOOK])
     chapters = [file for file in files if "/" in file.path]
-    words = sum(len(load(file.path, read_bytes(file.location)).text.split()) for file in files)
+    words = sum(len(parse(file.path, read_bytes(file.location)).text.split()) for file in files)
     assert errors == []
     assert len(chapters) >= 16
     assert len({file.path.split("/")[0] for file in chapters}) >= 4

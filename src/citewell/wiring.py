@@ -18,28 +18,28 @@ from citewell.adapters.sql import (
     SqlProjects,
     SqlSessions,
     SqlUploads,
-    check_place,
-    is_made,
+    check_database_url,
+    database_exists,
 )
 from citewell.adapters.writer_lock import is_held, writer_lock
-from citewell.answer.rerank import LocalReranker
-from citewell.answer.retrieve import Engines as AnswerEngines
+from citewell.answer.engines import AnswerEngines
+from citewell.answer.retrieval import LocalReranker
 from citewell.errors import SettingsError
 from citewell.ingest.chunk import ChunkSize
-from citewell.ingest.flow import Engines as IngestEngines
-from citewell.ingest.reading import Recipe
+from citewell.ingest.flow import IngestEngines
+from citewell.ingest.read_ahead import Recipe
 from citewell.ports import (
     Embedder,
     Evaluations,
     Gaps,
     Index,
+    IndexBuilder,
     Ingests,
     Keys,
     Library,
     Projects,
     Reranker,
     Sessions,
-    Shelf,
     Uploads,
     Writer,
 )
@@ -51,30 +51,30 @@ _INGEST_STATEMENT_SECONDS = 600.0  # entering a large library is one statement, 
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AnswerResources:
     """What a door needs to answer, and to say how it feels."""
 
     engines: AnswerEngines
     library: Library
 
 
-def check(settings: Settings) -> None:
+def check_settings(settings: Settings) -> None:
     """Raise SettingsError for a key, a URL or a package that `reading` will miss; nothing is asked of anybody."""
     _reranker(settings)
     _embedder(settings)
     _writer(settings)
-    check_place(_database(settings))
+    check_database_url(_database(settings))
 
 
 @asynccontextmanager
-async def reading(settings: Settings) -> AsyncIterator[Reading]:
+async def open_for_answers(settings: Settings) -> AsyncIterator[AnswerResources]:
     """The engines that answer questions, open while the context lasts."""
     reranker, writer = _reranker(settings), _writer(settings)
     async with _embedding(settings) as embedder, _opened(_database(settings)) as database:
         index = _index(settings, embedder)
         try:
             engines = AnswerEngines(embedder, index, reranker, writer, strict=settings.strict)
-            yield Reading(engines, SqlLibrary(database))
+            yield AnswerResources(engines, SqlLibrary(database))
         finally:
             if writer:
                 await writer.close()
@@ -83,7 +83,9 @@ async def reading(settings: Settings) -> AsyncIterator[Reading]:
 
 
 @asynccontextmanager
-async def writing(settings: Settings, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[IngestEngines]:
+async def open_for_ingest(
+    settings: Settings, *, wait: bool, on_wait: Callable[[], None]
+) -> AsyncIterator[IngestEngines]:
     """The engines that ingest, under the writer's lock: of the home folder, and of a database that others may share."""
     async with (
         _embedding(settings) as embedder,
@@ -94,17 +96,17 @@ async def writing(settings: Settings, *, wait: bool, on_wait: Callable[[], None]
         yield _ingest_engines(settings, database, embedder)
 
 
-def is_writing(settings: Settings) -> bool:
+def is_ingest_running(settings: Settings) -> bool:
     """Whether anybody ingests into the home folder at this moment."""
     return is_held(settings.home)
 
 
 @asynccontextmanager
-async def planning(settings: Settings) -> AsyncIterator[IngestEngines]:
+async def open_for_preview(settings: Settings) -> AsyncIterator[IngestEngines]:
     """The same engines for a look ahead: no lock, and where there is no library yet, one that leaves no trace."""
     place = _database(settings)
     with TemporaryDirectory() as nowhere:
-        made = await is_made(place)
+        made = await database_exists(place)
         async with (
             _embedding(settings) as embedder,
             _opened(place if made else Path(nowhere, "citewell.db")) as database,
@@ -113,7 +115,7 @@ async def planning(settings: Settings) -> AsyncIterator[IngestEngines]:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class Stores:
     """What outlasts a connection beside the library."""
 
     sessions: Sessions
@@ -126,10 +128,10 @@ class Keeping:
 
 
 @asynccontextmanager
-async def keeping(settings: Settings) -> AsyncIterator[Keeping]:
+async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     """Just the database: no model, no index, no lock."""
     async with _opened(_database(settings)) as database:
-        yield Keeping(
+        yield Stores(
             SqlSessions(database),
             SqlKeys(database),
             SqlUploads(database),
@@ -169,7 +171,7 @@ def _database(settings: Settings) -> Path | str:
     return settings.database_url.get_secret_value() if settings.database_url else settings.home / "citewell.db"
 
 
-def recipe(settings: Settings, *, base_url: str | None = None) -> Recipe:
+def ingest_recipe(settings: Settings, *, base_url: str | None = None) -> Recipe:
     size = ChunkSize(settings.chunk_smallest, settings.chunk_largest, settings.chunk_overlap)
     return Recipe(size=size, base_url=base_url or settings.base_url)
 
@@ -203,7 +205,7 @@ def _embedder(settings: Settings) -> Embedder:
                 if not getattr(settings, needed):
                     raise SettingsError(f"Required environment variable {variable(needed)} not set.")
             try:
-                from citewell.adapters.openai_compatible import OpenAiCompatibleEmbedder
+                from citewell.adapters.embeddings_openai import OpenAiCompatibleEmbedder
             except ModuleNotFoundError as error:
                 raise _missing(f"CITEWELL_EMBEDDER={provider} needs OpenAI's SDK", "llm") from error
             return OpenAiCompatibleEmbedder(
@@ -247,12 +249,12 @@ def _index(settings: Settings, embedder: Embedder) -> Index:
             assert_never(never)
 
 
-def _shelf(settings: Settings, embedder: Embedder) -> Shelf:
+def _shelf(settings: Settings, embedder: Embedder) -> IndexBuilder:
     match settings.index:
         case "qdrant-edge":
-            from citewell.adapters.qdrant_edge import QdrantEdgeShelf
+            from citewell.adapters.qdrant_edge import QdrantEdgeBuilder
 
-            return QdrantEdgeShelf(settings.home / "index", model=embedder.model, dimensions=embedder.dimensions)
+            return QdrantEdgeBuilder(settings.home / "index", model=embedder.model, dimensions=embedder.dimensions)
         case never:
             assert_never(never)
 
@@ -287,7 +289,7 @@ def _writer(settings: Settings) -> Writer | None:
         if not getattr(settings, needed):
             raise SettingsError(f"Required environment variable {variable(needed)} not set.")
     try:
-        from citewell.adapters.agents import PROVIDERS, AgentsWriter
+        from citewell.adapters.llm_openai_agents import PROVIDERS, AgentsWriter
     except ModuleNotFoundError as error:
         missing = _missing("an LLM needs the OpenAI Agents SDK", "llm")
         if settings.llm == "auto" and vendor != "custom":

@@ -31,7 +31,7 @@ from citewell.settings import Settings
 from tests.browser.hosting import Host, hosting
 from tests.conftest import BOOK, copied, made_once, settings_for
 from tests.conftest import take_in as ingest
-from tests.doors.live import Live, live
+from tests.http.live import Live, live
 
 COVERED = "Why do gyroscopes drift?"
 UNCOVERED = "Who won the football world cup in 1998?"

@@ -9,10 +9,10 @@ from citewell.errors import IndexUnavailable
 from tests.browser.conftest import COVERED, UNCOVERED, Stage, ask, at, take_in
 from tests.browser.hosting import hosting
 from tests.conftest import copied
-from tests.doors.conftest import made_key
-from tests.doors.live import Held, WaitingIndex, live
-from tests.doors.writing import saying
-from tests.llm import KEY, LLM, MODEL, Fails, Mind, Says
+from tests.fakes.llm import KEY, LLM, MODEL, Fails, Mind, Says
+from tests.http.conftest import made_key
+from tests.http.live import Held, WaitingIndex, live
+from tests.http.llm.server import saying
 
 UNSURE = "How do muscles contract?"
 SELECTION = "A gyroscope measures rate of turn. Its bias wanders with temperature."

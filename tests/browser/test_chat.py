@@ -13,8 +13,8 @@ from citewell.models import Project
 from tests.browser.conftest import COVERED, PHONE, UNCOVERED, Opens, Stage, Watched, ask, at, take_in
 from tests.browser.states import growing
 from tests.conftest import copied
-from tests.doors.conftest import made_key
-from tests.doors.live import Held, Live, WaitingIndex, live, until
+from tests.http.conftest import made_key
+from tests.http.live import Held, Live, WaitingIndex, live, until
 
 pytestmark = pytest.mark.xdist_group("browser-chat")
 

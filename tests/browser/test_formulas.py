@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import COVERED, Opens, Watched, ask, at
 from tests.browser.hosting import hosting, strict
 from tests.conftest import BOOK
-from tests.doors.live import Live, live
+from tests.http.live import Live, live
 
 pytestmark = pytest.mark.xdist_group("browser-formulas")
 

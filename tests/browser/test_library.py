@@ -15,8 +15,8 @@ from citewell.models import IngestRun, Project
 from tests import commands
 from tests.browser.conftest import Opens, Watched, at, take_in
 from tests.conftest import copied, made_once
-from tests.doors.conftest import DEFAULT, made_key
-from tests.doors.live import Live, live
+from tests.http.conftest import DEFAULT, made_key
+from tests.http.live import Live, live
 
 pytestmark = pytest.mark.xdist_group("browser-library")
 

@@ -11,8 +11,8 @@ from tests.browser.conftest import COVERED, Opens, Watched, ask, at, take_in
 from tests.browser.hosting import Host, bubble_of, frame_of, strict, style_of
 from tests.browser.states import select
 from tests.conftest import copied
-from tests.doors.conftest import made_key
-from tests.doors.live import live
+from tests.http.conftest import made_key
+from tests.http.live import live
 
 pytestmark = pytest.mark.xdist_group("browser-site")
 

@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, Page, Route, expect
 from tests.browser.conftest import ask, at, take_in
 from tests.browser.hosting import hosting
 from tests.browser.payloads import PAYLOADS
-from tests.doors.live import Live, live
-from tests.llm import KEY, LLM, MODEL, Says
+from tests.fakes.llm import KEY, LLM, MODEL, Says
+from tests.http.live import Live, live
 
 pytestmark = pytest.mark.xdist_group("browser-xss")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from citewell.adapters.sql.engine import Database
+from citewell.adapters.sql.database import Database
 
 
 @pytest.fixture

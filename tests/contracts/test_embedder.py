@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from citewell.adapters.cohere import CohereEmbedder
+from citewell.adapters.embeddings_openai import OpenAiCompatibleEmbedder
 from citewell.adapters.minilm import MiniLmEmbedder
-from citewell.adapters.openai_compatible import OpenAiCompatibleEmbedder
 from citewell.errors import ModelError
 from citewell.models import Vector
 from citewell.ports import Embeddable, Embedder
-from tests import cohere
-from tests.embeddings import KEY, EmbeddingServer
+from tests.fakes import cohere
+from tests.fakes.embeddings import KEY, EmbeddingServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("embedders")]  # so that a text is embedded once for all
 

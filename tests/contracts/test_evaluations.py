@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from citewell.adapters.sql import SqlEvaluations, SqlProjects
-from citewell.adapters.sql.engine import Database
+from citewell.adapters.sql.database import Database
 from citewell.models import Evaluation, Project
 
 pytestmark = pytest.mark.anyio

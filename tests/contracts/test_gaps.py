@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert
 
 from citewell.adapters.sql import SqlGaps, SqlProjects, tables
-from citewell.adapters.sql.engine import Database
+from citewell.adapters.sql.database import Database
 from citewell.models import Gap, Project
 
 pytestmark = pytest.mark.anyio

@@ -1,4 +1,4 @@
-"""What every Index and its Shelf promise."""
+"""What every Index and its IndexBuilder promise."""
 
 import asyncio
 import json
@@ -12,11 +12,11 @@ from uuid import UUID, uuid5
 import numpy as np
 import pytest
 
-from citewell.adapters.qdrant_edge import QdrantEdgeIndex, QdrantEdgeShelf
+from citewell.adapters.qdrant_edge.index import QdrantEdgeBuilder, QdrantEdgeIndex
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
-from citewell.models import Chunk, Project, Vector, Where, chunk_id, content_hash
-from citewell.ports import Change, Embedding, Entry, Index, Shelf
-from citewell.yardstick import FITTED, Scale
+from citewell.models import Chunk, Filters, Project, Vector, chunk_id, content_hash
+from citewell.ports import Change, Embedding, Entry, Index, IndexBuilder
+from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ class Store:
     """An index and its shelf over one folder."""
 
     def __init__(self, folder: Path, model: str = "test") -> None:
-        self.shelf: Shelf = QdrantEdgeShelf(folder, model=model, dimensions=SIZE)
+        self.shelf: IndexBuilder = QdrantEdgeBuilder(folder, model=model, dimensions=SIZE)
         self.index: Index = QdrantEdgeIndex(folder, model=model, dimensions=SIZE)
 
     async def publish(self, *changes: Change, base: int | None = None) -> int:
@@ -211,7 +211,7 @@ async def test_another_model_is_refused_with_both_names(store: Store, tmp_path: 
 
 
 async def test_scores_are_read_on_the_scale_of_the_index_and_of_those_built_on_it(store: Store) -> None:
-    scale = Scale(unrelated=0.5, related=0.9)
+    scale = SimilarityScale(unrelated=0.5, related=0.9)
     base = await store.publish(Change(entries=[entry("text", vector(1, 1, 0, 0))]), Change(scale=scale))
     assert await store.index.scale() == scale
     (found,) = await store.index.search(OURS, vector=EAST, words="", limit=5)
@@ -221,7 +221,7 @@ async def test_scores_are_read_on_the_scale_of_the_index_and_of_those_built_on_i
     await store.publish(Change(entries=[entry("more", UP, document="b.md")]), base=base)
     assert await store.index.scale() == scale
     await store.publish(Change(entries=[entry("text", EAST)]))
-    assert await store.index.scale() == FITTED
+    assert await store.index.scale() == IDENTITY_SCALE
 
 
 def placed(source: str, *, url: str | None = None, chapter: str = "Title", section: str = "Section") -> Entry:
@@ -240,25 +240,25 @@ PLACES = [
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
-        (Where(), ["guide/arms-race.md", "guide/arms.md", "guide/über.md", "notes/legs.md"]),
-        (Where(section="Grip"), ["guide/arms.md", "notes/legs.md"]),
-        (Where(section="grip"), []),
-        (Where(section="Gri"), []),
-        (Where(chapter="History"), ["guide/arms-race.md"]),
-        (Where(path="guide/arms.md"), ["guide/arms.md"]),
-        (Where(path="guide/arms"), []),
-        (Where(path="guide/"), ["guide/arms-race.md", "guide/arms.md", "guide/über.md"]),
-        (Where(source_url_prefix="/guide/arms"), ["guide/arms-race.md", "guide/arms.md"]),
-        (Where(source_url_prefix="/guide/arms#"), ["guide/arms.md"]),
-        (Where(source_url_prefix="https://docs.example.org/guide/arms-"), ["guide/arms-race.md"]),
-        (Where(source_url_prefix="http://docs.example.org/guide"), []),
-        (Where(source_url_prefix="/guide/über"), ["guide/über.md"]),
-        (Where(source_url_prefix="/notes"), ["notes/legs.md"]),
-        (Where(source_url_prefix="/guide", section="Grip"), ["guide/arms.md"]),
+        (Filters(), ["guide/arms-race.md", "guide/arms.md", "guide/über.md", "notes/legs.md"]),
+        (Filters(section="Grip"), ["guide/arms.md", "notes/legs.md"]),
+        (Filters(section="grip"), []),
+        (Filters(section="Gri"), []),
+        (Filters(chapter="History"), ["guide/arms-race.md"]),
+        (Filters(path="guide/arms.md"), ["guide/arms.md"]),
+        (Filters(path="guide/arms"), []),
+        (Filters(path="guide/"), ["guide/arms-race.md", "guide/arms.md", "guide/über.md"]),
+        (Filters(source_url_prefix="/guide/arms"), ["guide/arms-race.md", "guide/arms.md"]),
+        (Filters(source_url_prefix="/guide/arms#"), ["guide/arms.md"]),
+        (Filters(source_url_prefix="https://docs.example.org/guide/arms-"), ["guide/arms-race.md"]),
+        (Filters(source_url_prefix="http://docs.example.org/guide"), []),
+        (Filters(source_url_prefix="/guide/über"), ["guide/über.md"]),
+        (Filters(source_url_prefix="/notes"), ["notes/legs.md"]),
+        (Filters(source_url_prefix="/guide", section="Grip"), ["guide/arms.md"]),
     ],
     ids=str,
 )
-async def test_a_search_stays_where_it_is_told_to(store: Store, where: Where, expected: list[str]) -> None:
+async def test_a_search_stays_where_it_is_told_to(store: Store, where: Filters, expected: list[str]) -> None:
     theirs = entry("text of theirs", EAST, project=THEIRS, document="guide/theirs.md")
     base = await store.publish(Change(entries=[*PLACES[:2], theirs]))
     await store.publish(Change(entries=PLACES[2:]), base=base)  # a copied generation filters like a new one
@@ -271,7 +271,7 @@ async def test_a_search_stays_where_it_is_told_to(store: Store, where: Where, ex
 async def test_a_filter_finds_what_many_nearer_chunks_would_hide(store: Store) -> None:
     crowd = [entry(f"crowd {n}", EAST, document=f"crowd/{n}.md") for n in range(200)]
     await store.publish(Change(entries=[*crowd, entry("far away", UP, document="far/one.md")]))
-    (found,) = await store.index.search(OURS, vector=EAST, words="crowd", limit=5, where=Where(path="far/"))
+    (found,) = await store.index.search(OURS, vector=EAST, words="crowd", limit=5, where=Filters(path="far/"))
     assert found.chunk.text == "far away"
 
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from citewell.adapters.sql import SqlIngests, SqlProjects
-from citewell.adapters.sql.engine import Database
+from citewell.adapters.sql.database import Database
 from citewell.models import IngestRun, Project
 
 pytestmark = pytest.mark.anyio

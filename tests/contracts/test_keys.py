@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from citewell import keys as texts
+from citewell import api_keys as texts
 from citewell.adapters.sql import SqlKeys
-from citewell.adapters.sql.engine import Database
+from citewell.adapters.sql.database import Database
 from citewell.models import Key, Project
 
 pytestmark = pytest.mark.anyio
@@ -61,20 +61,20 @@ async def test_a_key_is_revoked_once(keys: SqlKeys) -> None:
 
 
 def test_no_two_keys_are_alike_and_each_knows_its_id() -> None:
-    made = [texts.mint() for _ in range(100)]
+    made = [texts.create_key() for _ in range(100)]
     assert len({one.text for one in made}) == len({one.id for one in made}) == 100
-    assert all(texts.id_of(one.text) == one.id for one in made)
+    assert all(texts.key_id(one.text) == one.id for one in made)
 
 
 def test_a_key_matches_its_own_digest_and_no_other() -> None:
-    one, other = texts.mint(), texts.mint()
-    assert texts.matches(one.text, one.digest)
-    assert not texts.matches(other.text, one.digest)
-    assert not texts.matches(one.text[:-1], one.digest)
+    one, other = texts.create_key(), texts.create_key()
+    assert texts.key_matches(one.text, one.digest)
+    assert not texts.key_matches(other.text, one.digest)
+    assert not texts.key_matches(one.text[:-1], one.digest)
 
 
 def test_the_secret_is_in_neither_digest_nor_what_a_log_would_show() -> None:
-    one = texts.mint()
+    one = texts.create_key()
     secret = one.text.rpartition("_")[2]
     assert secret not in one.digest
     assert secret not in repr(one)
@@ -85,5 +85,5 @@ def test_the_secret_is_in_neither_digest_nor_what_a_log_would_show() -> None:
     ["", "cw_", "cw__", "sk-123", "cw_0123456789abcdef_", f"cw_{'G' * 16}_{'0' * 64}", f"cw_{'0' * 16}_{'٣' * 64}"],
 )
 def test_what_has_not_the_shape_of_a_key_has_no_id(text: str) -> None:
-    assert texts.id_of(text) is None
-    assert texts.id_of(f"{texts.mint().text}\n") is None
+    assert texts.key_id(text) is None
+    assert texts.key_id(f"{texts.create_key().text}\n") is None

@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from citewell.adapters.sql import SqlGaps, SqlKeys, SqlProjects, SqlSessions, SqlUploads
-from citewell.adapters.sql.engine import Database
-from citewell.models import Key, Owner, Project, Recorded, Upload
+from citewell.adapters.sql.database import Database
+from citewell.models import Key, Owner, Project, StoredExchange, Upload
 from tests.conftest import PROJECT
 
 pytestmark = pytest.mark.anyio
@@ -60,10 +60,10 @@ async def test_a_dropped_project_takes_what_was_its_own_and_nothing_else(
     projects: SqlProjects, opened: Database
 ) -> None:
     sessions, uploads, gaps = SqlSessions(opened), SqlUploads(opened), SqlGaps(opened)
-    told: dict[UUID, Recorded] = {}
+    told: dict[UUID, StoredExchange] = {}
     for one in (OURS, THEIRS):
         await projects.create(one)
-        told[one.id] = await sessions.record(Recorded(uuid4(), NOON, "Q?", "A."), Owner(one.id))
+        told[one.id] = await sessions.record(StoredExchange(uuid4(), NOON, "Q?", "A."), Owner(one.id))
         await uploads.add(Upload(uuid4(), one, "a.md", "ingest", "PENDING", 1, NOON), content=b"a")
         await gaps.note(one.id, "Who sings?")
     await projects.drop(OURS.id)

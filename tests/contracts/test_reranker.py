@@ -8,10 +8,10 @@ from uuid import uuid5
 import pytest
 
 from citewell.adapters.cohere import CohereReranker
-from citewell.answer.rerank import LocalReranker
+from citewell.answer.retrieval.rerank import LocalReranker
 from citewell.models import Chunk, Passage, Project, chunk_id, content_hash
 from citewell.ports import Reranker
-from tests.cohere import KEY, Vendor
+from tests.fakes.cohere import KEY, Vendor
 
 pytestmark = pytest.mark.anyio
 

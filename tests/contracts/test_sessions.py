@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import select
 
 from citewell.adapters.sql import SqlSessions, tables
-from citewell.adapters.sql.engine import Database
+from citewell.adapters.sql.database import Database
 from citewell.errors import NotFound
-from citewell.models import Exchange, Feedback, Owner, Project, Recorded, Vote
+from citewell.models import Exchange, Feedback, Owner, Project, StoredExchange, Vote
 
 pytestmark = pytest.mark.anyio
 
@@ -36,13 +36,13 @@ async def elsewhere(database: Path | str, opened: Database) -> AsyncIterator[Sql
     await other.close()
 
 
-def told(session: UUID, number: int = 0, *, complete: bool = True) -> Recorded:
+def told(session: UUID, number: int = 0, *, complete: bool = True) -> StoredExchange:
     at = NOON + timedelta(minutes=number)
-    return Recorded(session, at, f"Question {number}?", f"Answer {number}.", complete=complete)
+    return StoredExchange(session, at, f"Question {number}?", f"Answer {number}.", complete=complete)
 
 
 async def test_what_is_recorded_comes_back_as_it_was(sessions: SqlSessions) -> None:
-    whole = Recorded(
+    whole = StoredExchange(
         uuid4(),
         NOON,
         "What is a pump? 漢字 🤖",
@@ -237,7 +237,7 @@ async def test_a_session_that_is_forgotten_is_gone(sessions: SqlSessions, opened
     assert left == [kept.session_id]
 
 
-def rated(session: UUID, request: UUID, number: int = 0) -> Recorded:
+def rated(session: UUID, request: UUID, number: int = 0) -> StoredExchange:
     return replace(told(session, number), metadata={"request_id": str(request)})
 
 
@@ -279,7 +279,7 @@ async def test_a_vote_goes_with_the_words_it_was_for(sessions: SqlSessions) -> N
 
 
 async def test_authors_see_the_votes_of_every_reader_newest_first(sessions: SqlSessions) -> None:
-    asked: list[Recorded] = []
+    asked: list[StoredExchange] = []
     votes: list[tuple[Owner, Vote | None]] = [(ME, "up"), (OTHERS[0], "down"), (OTHERS[1], None), (ME, "down")]
     for number, (owner, vote) in enumerate(votes):
         request = uuid4()
@@ -299,7 +299,7 @@ async def test_authors_see_the_votes_of_every_reader_newest_first(sessions: SqlS
 
 async def test_text_that_no_database_takes_is_kept_with_marks_in_its_place(sessions: SqlSessions) -> None:
     odd = "a\0b\ud800c"
-    strange = Recorded(uuid4(), NOON, odd, odd, sources=({odd: [odd]},), metadata={"said": {"by": odd}})
+    strange = StoredExchange(uuid4(), NOON, odd, odd, sources=({odd: [odd]},), metadata={"said": {"by": odd}})
     kept = await sessions.record(strange, ME, once=odd)
     plain = "a\ufffdb\ufffdc"
     assert (kept.query, kept.response) == (plain, plain)

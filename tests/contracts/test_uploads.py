@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from citewell.adapters.sql import SqlUploads, tables
-from citewell.adapters.sql.engine import Database
+from citewell.adapters.sql.database import Database
 from citewell.models import Project, Upload
 
 pytestmark = pytest.mark.anyio

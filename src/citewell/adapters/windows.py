@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from sentencex import get_sentence_boundaries
+from citewell.text import sentence_spans
 
 # Vendors count tokens in ways of their own. English words have fewer than this says, no alphabet has over four times as
 # many: what is small enough by this count is small enough by theirs.
@@ -20,7 +20,7 @@ def rough_tokens(text: str) -> list[tuple[int, int]]:
 def whole_sentences(text: str, offsets: Sequence[tuple[int, int]], *, largest: int) -> Iterator[tuple[int, int]]:
     """Token ranges that cover the text: as many whole sentences as fit, a longer one in even parts."""
     starts = [offset[0] for offset in offsets]
-    sentences = [bisect_left(starts, boundary["start_index"]) for boundary in get_sentence_boundaries("en", text)]
+    sentences = [bisect_left(starts, start) for start, _ in sentence_spans(text)]
     ends = sorted({*sentences, len(offsets)} - {0}) or [0]
     first = 0
     for last, following in zip_longest(ends, ends[1:]):

@@ -9,18 +9,14 @@ from contextlib import aclosing
 from time import perf_counter
 from typing import Self
 
-from citewell.answer.choose import Quote, choose
-from citewell.answer.confidence import BANDS, certainty_in
-from citewell.answer.extract import candidates
-from citewell.answer.retrieve import LOOKED_AT, Engines, Retrieved, retrieve
-from citewell.answer.rewrite import standing_alone
-from citewell.answer.selection import as_passage, selected
-from citewell.answer.telling import Case, Instead, tell
-from citewell.answer.understand import REMEMBERED, Understood, about_marked
-from citewell.answer.units import quote
+from citewell.answer.engines import AnswerEngines
+from citewell.answer.question import CONTEXT_EXCHANGES, ResolvedQuestion, refer_to_selection, resolve_question
+from citewell.answer.quoting import CONFIDENCE_BANDS, Quote, estimate_confidence, score_candidates, select_quotes
+from citewell.answer.reply import Draft, Fallback, deliver
+from citewell.answer.retrieval import HINT_LOG_ODDS, Retrieval, retrieve, retrieve_from_selection, selection_as_passage
 from citewell.answer.writing import PassageContext
-from citewell.models import EVERYWHERE, Answer, Exchange, Piece, Project, Reached, Where
-from citewell.terms import readable, stems
+from citewell.models import NO_FILTERS, Answer, Exchange, Filters, Piece, Project, StageReached
+from citewell.text import replace_surrogates, stems, unit_text
 
 _log = logging.getLogger("citewell.answer")
 
@@ -29,13 +25,13 @@ async def answer(
     question: str,
     *,
     project: Project,
-    engines: Engines,
+    engines: AnswerEngines,
     top_k: int = 5,
     history: Sequence[Exchange] = (),
-    where: Where = EVERYWHERE,
+    where: Filters = NO_FILTERS,
     selection: str = "",
     hint: str = "",
-    instead: Instead = "quotes",
+    instead: Fallback = "quotes",
     at_once: bool = False,
 ) -> AsyncGenerator[Piece | Answer, None]:
     """The answer as it is written: stages, text and citations, then the whole as an `Answer`.
@@ -45,26 +41,26 @@ async def answer(
     is an error, unless the answer is told `at_once` anyway. Close the stream when nobody listens any more.
     """
     with _Stages() as stages:
-        question, selection, hint = map(readable, (question, selection, hint))
-        asked = await standing_alone(question, history, engines.writer, marked=selection or hint)
+        question, selection, hint = map(replace_surrogates, (question, selection, hint))
+        asked = await resolve_question(question, history, engines.writer, marked=selection or hint)
         stages.reach("RETRIEVING")
-        yield Reached("retrieving")
+        yield StageReached("retrieving")
         if selection:
-            found = await selected(asked.sought, selection, engines=engines, limit=top_k)
+            found = await retrieve_from_selection(asked.sought, selection, engines=engines, limit=top_k)
         else:
-            asked = about_marked(asked, hint)
+            asked = refer_to_selection(asked, hint)
             found = await retrieve(
                 asked.question, project=project.id, engines=engines, limit=top_k, where=where, hint=hint
             )
         stages.reach("GENERATING", passages=len(found.passages))
-        yield Reached("generating")
+        yield StageReached("generating")
         quotes, certainty = _quotes(asked, found)
-        case = Case(asked, found, where, quotes, certainty, as_passage(selection) if selection else None)
-        telling = tell(
+        case = Draft(asked, found, where, quotes, certainty, selection_as_passage(selection) if selection else None)
+        telling = deliver(
             case,
             writer=engines.writer,
             context=PassageContext(engines, project.id, where),
-            history=history[-REMEMBERED:],
+            history=history[-CONTEXT_EXCHANGES:],
             instead=instead,
             at_once=at_once,
         )
@@ -82,7 +78,7 @@ async def answer(
             engines.missed(project.id, asked.question)
 
 
-async def whole(pieces: AsyncGenerator[Piece | Answer, None], render: Callable[[Piece], str]) -> tuple[str, Answer]:
+async def collect(pieces: AsyncGenerator[Piece | Answer, None], render: Callable[[Piece], str]) -> tuple[str, Answer]:
     """The stream collected: the rendered text, and the answer it ends with."""
     said: list[str] = []
     async with aclosing(pieces):
@@ -100,20 +96,24 @@ def _facts(told: Answer) -> dict[str, object]:
     return facts | spent
 
 
-def _quotes(asked: Understood, found: Retrieved) -> tuple[list[Quote], float]:
+def _quotes(asked: ResolvedQuestion, found: Retrieval) -> tuple[list[Quote], float]:
     """The quotes that answer, none where the passages do not; and how sure that is."""
     if not asked.wants_answer or not found.passages:
         return [], 0.0
     sought = asked.sought if found.selected else asked.question
-    scored = candidates(sought, found.passages, found.weights, favour=dict.fromkeys(found.looked_at, LOOKED_AT))
-    certainty = certainty_in(sought, found, scored)
-    fresh = [one for one in scored if not asked.was_said(quote(found.passages[one.passage].chunk.text, one.unit))]
+    scored = score_candidates(
+        sought, found.passages, found.weights, favour=dict.fromkeys(found.looked_at, HINT_LOG_ODDS)
+    )
+    certainty = estimate_confidence(sought, found, scored)
+    fresh = [one for one in scored if not asked.was_said(unit_text(found.passages[one.passage].chunk.text, one.unit))]
     if found.selected and sought:
         echo = frozenset(stems(sought))
         fresh = [one for one in fresh if not one.words <= echo]
     elif asked.points:
         fresh = fresh or scored  # there may be nothing but what was marked
-    return (choose(asked.question, fresh, found.passages) if certainty >= BANDS["refuse"] else []), certainty
+    return (
+        select_quotes(asked.question, fresh, found.passages) if certainty >= CONFIDENCE_BANDS["refuse"] else []
+    ), certainty
 
 
 class _Stages:

@@ -4,16 +4,18 @@
 import click
 
 from citewell import __version__
-from citewell.cli.asking import ask, search, serve
-from citewell.cli.chatting import chat
-from citewell.cli.documenting import documents
-from citewell.cli.evaluating import evaluate
-from citewell.cli.guarding import keys
-from citewell.cli.ingesting import ingest
-from citewell.cli.keeping import doctor
-from citewell.cli.missing import gaps
-from citewell.cli.verifying import verify
-from citewell.cli.working import worker
+from citewell.cli.commands.ask import ask
+from citewell.cli.commands.chat import chat
+from citewell.cli.commands.doctor import doctor
+from citewell.cli.commands.documents import documents
+from citewell.cli.commands.eval import evaluate
+from citewell.cli.commands.gaps import gaps
+from citewell.cli.commands.ingest import ingest
+from citewell.cli.commands.keys import keys
+from citewell.cli.commands.search import search
+from citewell.cli.commands.serve import serve
+from citewell.cli.commands.verify import verify
+from citewell.cli.commands.worker import worker
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

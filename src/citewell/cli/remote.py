@@ -13,15 +13,15 @@ from uuid import UUID, uuid4
 
 import click
 
-from citewell.cli.showing import Terminal, doubts, passage_json, place, show
+from citewell.cli.output import Terminal, describe_location, passage_json, print_text, unsupported_sentences
 from citewell.errors import CitewellError
-from citewell.models import DEFAULT_PROJECT, Chunk, Passage, Project, Where
+from citewell.models import DEFAULT_PROJECT, Chunk, Filters, Passage, Project
 
 if TYPE_CHECKING:  # `citewell --help` should not wait for an HTTP client
     from citewell.client import Client
-    from citewell.wire.ask import Citation, StreamChunk
-    from citewell.wire.chat import MetadataFilter, SelectedTextCitation, SourceCitation
-    from citewell.wire.v1_chat import Message, Source
+    from citewell.schemas.ask import Citation, StreamChunk
+    from citewell.schemas.chat import MetadataFilter, SelectedTextCitation, SourceCitation
+    from citewell.schemas.v1.chat import Message, Source
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ def _server(url: str | None, key: str | None) -> Server | None:
     return Server(address, key or (settings.api_key.get_secret_value() if settings.api_key else None))
 
 
-async def ask(server: Server, question: str, *, project: str, top_k: int, where: Where, as_json: bool) -> None:
+async def ask(server: Server, question: str, *, project: str, top_k: int, where: Filters, as_json: bool) -> None:
     if where:
         raise click.UsageError(
             "a server is asked whole; `citewell chat --server` and `search --server` can be narrowed"
@@ -88,7 +88,7 @@ async def _ask_default(client: "Client", question: str, *, top_k: int, as_json: 
         click.echo(json.dumps(_ask_json("".join(said), event), ensure_ascii=False))
         return
     terminal.end()
-    for told in (event.notice, doubts(event.support or ())):
+    for told in (event.notice, unsupported_sentences(event.support or ())):
         if told:
             click.echo(f"\n\n{told}", nl=False)
     if event.citations:
@@ -108,11 +108,11 @@ async def _ask_project(client: "Client", question: str, *, project: str, as_json
         shown = [passage_json(one) for one in cited]
         click.echo(json.dumps({"answer": text, "model": answer.model, "citations": shown}, ensure_ascii=False))
         return
-    show(text)
+    print_text(text)
     click.echo(_sources(cited))
 
 
-async def search(server: Server, words: str, *, project: str, top_k: int, where: Where) -> list[Passage]:
+async def search(server: Server, words: str, *, project: str, top_k: int, where: Filters) -> list[Passage]:
     filters = _filters(where)
     async with server.client() as client:
         found = await client.search(words, project=Project.named(project).id, top_k=top_k, filters=filters)
@@ -122,7 +122,7 @@ async def search(server: Server, words: str, *, project: str, top_k: int, where:
 class Conversation:
     """Questions one after another: of the default project kept by the server, of another one here."""
 
-    def __init__(self, client: "Client", project: str, where: Where, *, top_k: int) -> None:
+    def __init__(self, client: "Client", project: str, where: Filters, *, top_k: int) -> None:
         _decides_itself(top_k)
         self._client = client
         self._project = project
@@ -140,7 +140,7 @@ class Conversation:
         answer = await self._client.project_chat(question, project=project, history=self._messages)
         self._messages = answer.messages[-10:]
         text, cited = _numbered(answer.response, answer.sources)
-        show(text)
+        print_text(text)
         click.echo(f"{_sources(cited)}\n")
         return text
 
@@ -154,7 +154,7 @@ class Conversation:
         if response.fallback_message:
             terminal.write(response.fallback_message)
         terminal.end()
-        for told in (response.notice, doubts(response.support or ())):
+        for told in (response.notice, unsupported_sentences(response.support or ())):
             if told:
                 click.echo(f"\n\n{told}", nl=False)
         doubt = " (check them)" if response.metadata.low_confidence else ""
@@ -168,8 +168,8 @@ def _decides_itself(top_k: int) -> None:
         raise click.UsageError("--top-k: here the server decides how many passages it looks at")
 
 
-def _filters(where: Where) -> "MetadataFilter | None":
-    from citewell.wire.chat import MetadataFilter
+def _filters(where: Filters) -> "MetadataFilter | None":
+    from citewell.schemas.chat import MetadataFilter
 
     if where.chapter or where.path:
         raise click.UsageError("a server narrows by --section and --url-prefix only")
@@ -208,7 +208,7 @@ def _passage(source: "Source") -> Passage:
 
 
 def _sources(cited: list[Passage]) -> str:
-    rows = [f"  [{number}] {place(one, one.chunk.first_line)}" for number, one in enumerate(cited, start=1)]
+    rows = [f"  [{number}] {describe_location(one, one.chunk.first_line)}" for number, one in enumerate(cited, start=1)]
     return "\n".join(["", "", "Sources", *rows]) if rows else ""
 
 
@@ -217,7 +217,7 @@ def _cited(one: "Citation") -> str:
 
 
 def _told(one: "SourceCitation | SelectedTextCitation") -> str:
-    from citewell.wire.chat import SelectedTextCitation
+    from citewell.schemas.chat import SelectedTextCitation
 
     if isinstance(one, SelectedTextCitation):
         return one.relevance_note

@@ -1,4 +1,4 @@
-"""Ask a running server from Python: a method per door, answers as the schemas of `citewell.wire`.
+"""Ask a running server from Python: a method per door, answers as the schemas of `citewell.schemas`.
 
     async with Client("http://127.0.0.1:8000", key="cw_…") as citewell:
         answer = await citewell.ask("Why do gyroscopes drift?")
@@ -22,19 +22,19 @@ from citewell.client.transport import Call, Transport
 from citewell.errors import BadRequest
 from citewell.models import DEFAULT_PROJECT
 from citewell.models import Project as Named
-from citewell.wire import v1_chat as v1
-from citewell.wire.ask import AskRequest, AskResponse, StreamChunk
-from citewell.wire.authors import EvaluationReport, FeedbackReport, Gap, GapList, Ingest, IngestList
-from citewell.wire.chat import ChatEvent, ChatRequest, ChatResponse, HistoryResponse, MetadataFilter
-from citewell.wire.citations import CitationDetail, VerifyRequest, VerifyResponse
-from citewell.wire.documents import Chunk, Document, DocumentDetail, DocumentList
-from citewell.wire.errors import ErrorResponse
-from citewell.wire.feedback import FeedbackRequest, Vote
-from citewell.wire.health import Health, Ready
-from citewell.wire.projects import Project, ProjectList, ProjectRequest
-from citewell.wire.query import QueryRequest, QueryResponse
-from citewell.wire.search import SearchRequest, SearchResponse
-from citewell.wire.welcome import Welcome
+from citewell.schemas.ask import AskRequest, AskResponse, StreamChunk
+from citewell.schemas.chat import ChatEvent, ChatRequest, ChatResponse, HistoryResponse, MetadataFilter
+from citewell.schemas.errors import ErrorResponse
+from citewell.schemas.health import Health, Ready
+from citewell.schemas.query import QueryRequest, QueryResponse
+from citewell.schemas.v1 import chat as v1
+from citewell.schemas.v1.citations import CitationDetail, VerifyRequest, VerifyResponse
+from citewell.schemas.v1.documents import Chunk, Document, DocumentDetail, DocumentList
+from citewell.schemas.v1.feedback import FeedbackRequest, Vote
+from citewell.schemas.v1.insights import EvaluationReport, FeedbackReport, Gap, GapList, Ingest, IngestList
+from citewell.schemas.v1.projects import Project, ProjectList, ProjectRequest
+from citewell.schemas.v1.search import SearchRequest, SearchResponse
+from citewell.schemas.v1.welcome import Welcome
 
 __all__ = ["Client", "NotCitewell", "RequestFailed", "ServerUnreachable"]
 

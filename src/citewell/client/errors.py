@@ -1,7 +1,7 @@
 """What a client is told when a server does not do what it was asked to."""
 
 from citewell.errors import CitewellError
-from citewell.wire.errors import ErrorResponse
+from citewell.schemas.errors import ErrorResponse
 
 
 class ServerUnreachable(CitewellError):

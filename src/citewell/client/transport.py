@@ -1,4 +1,4 @@
-"""Requests that are sent again where that helps and doubles nothing, and answers as the schemas of `citewell.wire`.
+"""Requests that are sent again where that helps and doubles nothing, and answers as the schemas of `citewell.schemas`.
 
 Knows no door.
 """
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from citewell.client.errors import NotCitewell, RequestFailed, ServerUnreachable
 from citewell.client.sse import EventReader
 from citewell.errors import SettingsError
-from citewell.wire.errors import ErrorResponse
+from citewell.schemas.errors import ErrorResponse
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from citewell.evaluate.bootstrap import Values
+from citewell.evaluate.metrics import Values
 
 BINS = 10
 

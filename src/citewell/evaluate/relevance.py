@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import log2
 
-from citewell.evaluate.golden import Question, Span
+from citewell.evaluate.questions import Question, Span
 from citewell.models import Chunk, Document
 
 DEPTH = 10

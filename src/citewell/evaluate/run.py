@@ -10,9 +10,10 @@ from time import perf_counter
 from uuid import UUID
 
 from citewell.answer import flow
-from citewell.answer.citations import Numbered
-from citewell.answer.retrieve import Engines, retrieve
-from citewell.evaluate.golden import Question
+from citewell.answer.engines import AnswerEngines
+from citewell.answer.reply import NumberedMarkers
+from citewell.answer.retrieval import retrieve
+from citewell.evaluate.questions import Question
 from citewell.evaluate.relevance import DEPTH, Kept, Placement, Wanted, place, says, wanted
 from citewell.models import Answer, Passage, Project, Segment
 from citewell.ports import Library
@@ -108,7 +109,7 @@ async def run_questions(
     questions: Sequence[Question],
     *,
     project: Project,
-    engines: Engines,
+    engines: AnswerEngines,
     library: Library,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> list[Outcome]:
@@ -148,10 +149,10 @@ class _Stacks:
         return self._fetched[document_id]
 
 
-async def _ask(question: Question, *, project: Project, engines: Engines, stacks: _Stacks) -> Outcome:
+async def _ask(question: Question, *, project: Project, engines: AnswerEngines, stacks: _Stacks) -> Outcome:
     began = perf_counter()
     pieces = flow.answer(question.text, project=project, engines=engines)
-    text, answer = await flow.whole(pieces, Numbered().render)
+    text, answer = await flow.collect(pieces, NumberedMarkers().render)
     seconds = perf_counter() - began
     return Outcome(
         question=question,
@@ -164,7 +165,7 @@ async def _ask(question: Question, *, project: Project, engines: Engines, stacks
     )
 
 
-async def _ranking(question: Question, *, project: Project, engines: Engines) -> tuple[Passage, ...]:
+async def _ranking(question: Question, *, project: Project, engines: AnswerEngines) -> tuple[Passage, ...]:
     asked = " ".join(question.text.split())
     found = await retrieve(
         asked,

@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias, assert_never
 
 import numpy as np
 
-from citewell.evaluate.bootstrap import Values, interval
 from citewell.evaluate.calibration import Bin, bins, calibration_error
+from citewell.evaluate.metrics import Values, interval
 from citewell.evaluate.relevance import DEPTH, Placement
 from citewell.evaluate.run import Outcome
 

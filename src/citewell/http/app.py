@@ -14,30 +14,16 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from citewell import __version__, wiring
-from citewell.http import (
-    ask,
-    authors,
-    chat,
-    docs,
-    documents,
-    feedback,
-    health,
-    metrics,
-    page,
-    projects,
-    query,
-    search,
-    v1_chat,
-    verify,
-    welcome,
-)
+from citewell.http.auth import Admission, declared_length
+from citewell.http.background import GapRecorder, UploadWorker
 from citewell.http.errors import install, problem_response
-from citewell.http.gate import Gate, told_length
-from citewell.http.metrics import Metrics
-from citewell.http.noting import Noting
-from citewell.http.openapi import describe
-from citewell.http.welcome import Suggestions
-from citewell.http.worker import Worker
+from citewell.http.reference import describe
+from citewell.http.reference import router as reference_router
+from citewell.http.routes import ask, chat, health, metrics, pages, query
+from citewell.http.routes.metrics import Metrics
+from citewell.http.routes.v1 import chat as project_chat
+from citewell.http.routes.v1 import citations, documents, feedback, insights, projects, search, welcome
+from citewell.http.routes.v1.welcome import Suggestions
 from citewell.logs import request_id
 from citewell.settings import Settings
 
@@ -48,18 +34,18 @@ _ROUTERS = (
     query.router,
     chat.router,
     feedback.router,
-    v1_chat.router,
+    project_chat.router,
     search.router,
-    verify.router,
+    citations.router,
     welcome.router,
     projects.router,
-    authors.router,
+    insights.router,
     documents.uploading,
     documents.router,
     health.router,
     metrics.router,
-    page.router,
-    docs.router,
+    pages.router,
+    reference_router,
 )
 # For every response that does not say otherwise: it loads nothing, is framed by nobody and is what it says it is.
 _SAFE = {
@@ -74,14 +60,14 @@ _SMALL_BYTES = 65_536
 def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with wiring.reading(settings) as reading, wiring.keeping(settings) as keeping:
+        async with wiring.open_for_answers(settings) as reading, wiring.open_stores(settings) as keeping:
             await reading.engines.embedder.warm()  # before the first reader waits for it
-            noting = Noting(keeping.gaps)
+            noting = GapRecorder(keeping.gaps)
             app.state.settings, app.state.keeping = settings, keeping
             app.state.reading = replace(reading, engines=replace(reading.engines, missed=noting))
-            app.state.gate = Gate(settings, keeping.keys)
+            app.state.gate = Admission(settings, keeping.keys)
             app.state.metrics = Metrics(app.state.gate)
-            app.state.worker = Worker(settings, keeping.uploads)
+            app.state.worker = UploadWorker(settings, keeping.uploads)
             app.state.suggestions = Suggestions()
             try:
                 yield
@@ -160,7 +146,7 @@ class _Surround:
         began = perf_counter()
         status = 0
         state = scope.setdefault("state", {})
-        unread = told_length(asked) > _SMALL_BYTES or "transfer-encoding" in asked
+        unread = declared_length(asked) > _SMALL_BYTES or "transfer-encoding" in asked
 
         async def reading() -> Message:
             nonlocal unread

@@ -24,7 +24,7 @@ from citewell.errors import (
     WriterUnavailable,
 )
 from citewell.logs import request_id
-from citewell.wire.errors import ErrorCode, ErrorResponse
+from citewell.schemas.errors import ErrorCode, ErrorResponse
 
 _log = logging.getLogger("citewell.http")
 

@@ -14,7 +14,7 @@ import uvicorn
 from citewell import logs, wiring
 from citewell.errors import SettingsError
 from citewell.http.app import create_app
-from citewell.http.gate import LOOPBACK
+from citewell.http.auth import LOOPBACK
 from citewell.settings import Settings
 
 _log = logging.getLogger("citewell.http")
@@ -23,7 +23,7 @@ _log = logging.getLogger("citewell.http")
 def run(settings: Settings, *, host: str, port: int) -> None:
     """Serve until interrupted; the address in use is printed once the page can be opened."""
     logs.configure(level=settings.log_level, as_json=settings.log_format == "json")
-    wiring.check(settings)
+    wiring.check_settings(settings)
     for name in settings.unused():
         _log.warning("%s is set, but nothing that is configured uses it", name)
     if settings.writes != "none":
@@ -37,7 +37,7 @@ def run(settings: Settings, *, host: str, port: int) -> None:
 
 async def _check_open(settings: Settings, host: str) -> None:
     """Raise SettingsError where anybody who reaches the address could ask: that takes a key."""
-    async with wiring.keeping(settings) as keeping:
+    async with wiring.open_stores(settings) as keeping:
         guarded = any(not key.revoked_at for key in await keeping.keys.keys())
     if not guarded and host not in LOOPBACK:
         raise SettingsError(

@@ -15,8 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from citewell.errors import Refused, StoreUnavailable
 from citewell.http.errors import problem
+from citewell.schemas.errors import ErrorResponse
 from citewell.settings import Settings
-from citewell.wire.errors import ErrorResponse
 
 _HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 _BEAT = b": still here\n\n"

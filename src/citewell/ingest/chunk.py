@@ -15,10 +15,9 @@ from itertools import groupby, pairwise
 from urllib.parse import quote
 from uuid import UUID
 
-from sentencex import get_sentence_boundaries
-
 from citewell.errors import SettingsError
-from citewell.models import Block, BlockKind, Chunk, Manuscript, chunk_id, content_hash
+from citewell.models import Block, BlockKind, Chunk, ParsedDocument, chunk_id, content_hash
+from citewell.text import sentence_spans
 
 # A token here is what a reader could count by hand: a number, a sign, up to seven letters of a word, one
 # character of a script without spaces. On four docs sites this stays within 6 % of WordPiece, costs a
@@ -73,7 +72,7 @@ def count_tokens(text: str) -> int:
 
 
 def chunk(
-    manuscript: Manuscript, *, document_id: UUID, source: str, size: ChunkSize, url: str | None = None
+    manuscript: ParsedDocument, *, document_id: UUID, source: str, size: ChunkSize, url: str | None = None
 ) -> tuple[list[Chunk], list[str]]:
     """The manuscript's chunks in reading order, and a warning for each code block longer than one."""
     text = manuscript.text
@@ -115,7 +114,7 @@ def chunk(
 class _Places:
     """Lines and pages by offset."""
 
-    def __init__(self, manuscript: Manuscript) -> None:
+    def __init__(self, manuscript: ParsedDocument) -> None:
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", manuscript.text))]
         self._lines = manuscript.lines
         self._page_starts = manuscript.page_starts
@@ -147,7 +146,7 @@ def _longer_than(tokens: int, text: str) -> bool:
     return count_tokens(text) > tokens
 
 
-def _sections(manuscript: Manuscript) -> Iterator[_Section]:
+def _sections(manuscript: ParsedDocument) -> Iterator[_Section]:
     """The text under each heading. A heading with nothing under it goes with the next one's text."""
     path: list[Block] = []
     start = 0
@@ -237,9 +236,7 @@ def _fitting(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
 
 def _sentences(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
     """The unit's sentences; one that is longer than a chunk is cut between words."""
-    bounds = [
-        unit.start + boundary["start_index"] for boundary in get_sentence_boundaries("en", text[unit.start : unit.end])
-    ]
+    bounds = [unit.start + start for start, _ in sentence_spans(text[unit.start : unit.end])]
     return _cut(text, unit, sorted({unit.start, *bounds}), size)
 
 

@@ -1,10 +1,10 @@
 """Prove that the library and the index agree and that nothing is left of what was deleted; or mend it."""
 
 from citewell.errors import IndexUnavailable, OtherModel
-from citewell.ingest.flow import Engines, rebuild
+from citewell.ingest.flow import IngestEngines, rebuild
 
 
-async def examine(engines: Engines) -> list[str]:
+async def examine(engines: IngestEngines) -> list[str]:
     """Everything that is wrong, a line each; empty when all is well."""
     found = [f"library: {fault}" for fault in await engines.audit.audit()]
     found += [f"index: {fault}" for fault in await _index_faults(engines)]
@@ -12,7 +12,7 @@ async def examine(engines: Engines) -> list[str]:
     return found
 
 
-async def mend(engines: Engines) -> None:
+async def mend(engines: IngestEngines) -> None:
     """Make library and index sound again; the library's documents are the truth."""
     await engines.ledger.discard()
     await engines.audit.repair()
@@ -21,7 +21,7 @@ async def mend(engines: Engines) -> None:
     engines.shelf.sweep()
 
 
-async def _index_faults(engines: Engines) -> list[str]:
+async def _index_faults(engines: IngestEngines) -> list[str]:
     generation = await engines.library.generation()
     stored = {one.id: hash(one.text) async for batch in engines.library.chunks() for _, one in batch}
     if generation is None:

@@ -16,8 +16,8 @@ import numpy as np
 
 from citewell.errors import ModelError, OtherModel, UnreadableFile
 from citewell.ingest.plan import Plan, plan
-from citewell.ingest.reading import Read, Recipe, read_ahead
-from citewell.ingest.record import Progress, Run, recorded
+from citewell.ingest.read_ahead import Read, Recipe, read_ahead
+from citewell.ingest.run_record import Progress, Run, record_run
 from citewell.ingest.walk import SourceFile, walk
 from citewell.models import Chunk, IngestResult, Preview, Project, document_id
 from citewell.ports import (
@@ -27,13 +27,13 @@ from citewell.ports import (
     Embedder,
     Embedding,
     Entry,
+    IndexBuilder,
     Ingests,
-    Ledger,
     Library,
-    Shelf,
+    LibraryWriter,
     VectorCache,
 )
-from citewell.yardstick import PAIRS, Scale, measure
+from citewell.similarity_scale import PAIRS, SimilarityScale, measure_scale
 
 _log = logging.getLogger("citewell.ingest")
 
@@ -46,15 +46,15 @@ def _silently(done: int, total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Engines:
+class IngestEngines:
     """What an ingest writes with."""
 
     library: Library
-    ledger: Ledger
+    ledger: LibraryWriter
     audit: Audit
     cache: VectorCache
     embedder: Embedder
-    shelf: Shelf
+    shelf: IndexBuilder
     ingests: Ingests
 
 
@@ -62,7 +62,7 @@ async def ingest(
     paths: Sequence[Path],
     *,
     project: Project,
-    engines: Engines,
+    engines: IngestEngines,
     recipe: Recipe,
     prune: bool = False,
     everything: bool = False,
@@ -76,7 +76,7 @@ async def ingest(
     says how many chunks that is. `progress` counts files.
     """
     run = Run()
-    async with recorded(run, project, engines.ingests):
+    async with record_run(run, project, engines.ingests):
         todo = await _todo(paths, project, engines, recipe, prune=prune, everything=everything)
         return await _carry_out(
             todo,
@@ -91,7 +91,7 @@ async def ingest(
 
 
 async def ingest_files(
-    files: Sequence[SourceFile], *, project: Project, engines: Engines, recipe: Recipe
+    files: Sequence[SourceFile], *, project: Project, engines: IngestEngines, recipe: Recipe
 ) -> IngestResult:
     """Take in these files and leave all else as it is. Nothing is walked: a path need not say where its file lies."""
     todo = replace(plan(files, await engines.ledger.known(project), recipe, walked=()), vanished=())
@@ -103,7 +103,7 @@ async def _carry_out(
     run: Run,
     *,
     project: Project,
-    engines: Engines,
+    engines: IngestEngines,
     recipe: Recipe,
     reembed: bool = False,
     progress: Progress = _silently,
@@ -134,7 +134,7 @@ async def preview(
     paths: Sequence[Path],
     *,
     project: Project,
-    engines: Engines,
+    engines: IngestEngines,
     recipe: Recipe,
     prune: bool = False,
     everything: bool = False,
@@ -172,13 +172,13 @@ async def preview(
     return found
 
 
-async def _unknown(keys: Sequence[str], engines: Engines) -> set[str]:
+async def _unknown(keys: Sequence[str], engines: IngestEngines) -> set[str]:
     """Those that were never embedded with this model."""
     return set(keys) - (await engines.cache.recall(keys, model=engines.embedder.model)).keys()
 
 
 async def _todo(
-    paths: Sequence[Path], project: Project, engines: Engines, recipe: Recipe, *, prune: bool, everything: bool
+    paths: Sequence[Path], project: Project, engines: IngestEngines, recipe: Recipe, *, prune: bool, everything: bool
 ) -> Plan:
     """What there is to do. Nothing is pruned while a path that was named cannot be walked: a typo is no wish."""
     known = await engines.ledger.known(project)
@@ -190,7 +190,7 @@ async def _todo(
     return replace(todo, vanished=vanished, errors=(*errors, *todo.errors))
 
 
-async def forget(documents: Sequence[UUID], *, engines: Engines) -> None:
+async def forget(documents: Sequence[UUID], *, engines: IngestEngines) -> None:
     """Remove documents, from the library and the index alike."""
     base = await _intact_generation(engines)
     without = frozenset(documents)
@@ -198,7 +198,7 @@ async def forget(documents: Sequence[UUID], *, engines: Engines) -> None:
     await _publish(steps, base=base, removed=documents, engines=engines)
 
 
-async def rebuild(engines: Engines) -> None:
+async def rebuild(engines: IngestEngines) -> None:
     """Make the index anew from the library; only what was never embedded is."""
     await _base(engines, reembed=False)
     steps = _library(engines, Run(), without=frozenset())
@@ -206,7 +206,7 @@ async def rebuild(engines: Engines) -> None:
 
 
 async def _publish(
-    changes: AsyncIterator[Change], *, base: int | None, removed: Sequence[UUID], engines: Engines
+    changes: AsyncIterator[Change], *, base: int | None, removed: Sequence[UUID], engines: IngestEngines
 ) -> None:
     await engines.ledger.discard()  # what a run that died had staged
     generation = await engines.shelf.stage(changes, base=base)
@@ -214,7 +214,7 @@ async def _publish(
     engines.shelf.publish(generation)
 
 
-async def _intact_generation(engines: Engines, *, reembed: bool = False) -> int | None:
+async def _intact_generation(engines: IngestEngines, *, reembed: bool = False) -> int | None:
     """The generation that shows the library as it is, published if a run died just before that."""
     generation = await _base(engines, reembed=reembed)
     if generation is not None:
@@ -222,7 +222,7 @@ async def _intact_generation(engines: Engines, *, reembed: bool = False) -> int 
     return generation
 
 
-async def _base(engines: Engines, *, reembed: bool) -> int | None:
+async def _base(engines: IngestEngines, *, reembed: bool) -> int | None:
     """What can be built on: nothing yet, or lost, or of another model, which takes a wish. It may cost money and time,
     and readers who are configured for the old one are shut out."""
     generation = await engines.library.generation()
@@ -238,7 +238,7 @@ async def _changes(
     todo: Plan,
     removed: Sequence[UUID],
     project: Project,
-    engines: Engines,
+    engines: IngestEngines,
     recipe: Recipe,
     run: Run,
     *,
@@ -286,7 +286,7 @@ async def _removal(documents: Sequence[UUID]) -> AsyncIterator[Change]:
 
 
 async def _library(
-    engines: Engines, run: Run, *, without: frozenset[UUID], progress: Progress = _silently
+    engines: IngestEngines, run: Run, *, without: frozenset[UUID], progress: Progress = _silently
 ) -> AsyncIterator[Change]:
     """Everything the library holds, but for some documents."""
     pending: list[tuple[UUID, Chunk]] = []
@@ -310,22 +310,22 @@ async def _library(
         yield Change(scale=await _scale(engines.embedder))
 
 
-async def _scale(embedder: Embedder) -> Scale | None:
+async def _scale(embedder: Embedder) -> SimilarityScale | None:
     """What the model's cosines are worth, by questions with known answers."""
     answers = await embedder.embed_passages([Embeddable("", answer) for _, answer in PAIRS])
     questions = await embedder.embed_queries([question for question, _ in PAIRS])
-    found = measure(questions, np.array([one.vectors[0] for one in answers]))
+    found = measure_scale(questions, np.array([one.vectors[0] for one in answers]))
     if found is None:
         _log.warning("%s does not tell answers from other texts; its answers are worth little", embedder.model)
     return found
 
 
-async def _stage(held: list[Read], project: Project, engines: Engines) -> None:
+async def _stage(held: list[Read], project: Project, engines: IngestEngines) -> None:
     await engines.ledger.stage(project, [(one.document, one.chunks) for one in held])
     held.clear()
 
 
-async def _embedded(chunks: Sequence[tuple[UUID, Chunk]], engines: Engines, run: Run) -> list[Entry]:
+async def _embedded(chunks: Sequence[tuple[UUID, Chunk]], engines: IngestEngines, run: Run) -> list[Entry]:
     """The chunks with their embeddings: remembered ones where the same words were embedded before."""
     wanted = {one.embedding_key: Embeddable(one.label, one.text) for _, one in chunks}
     known = await engines.cache.recall(list(wanted), model=engines.embedder.model)
@@ -338,7 +338,7 @@ async def _embedded(chunks: Sequence[tuple[UUID, Chunk]], engines: Engines, run:
     return [Entry(owner, one, known[one.embedding_key]) for owner, one in chunks]
 
 
-async def _made(passages: Sequence[Embeddable], engines: Engines, run: Run) -> list[Embedding]:
+async def _made(passages: Sequence[Embeddable], engines: IngestEngines, run: Run) -> list[Embedding]:
     try:
         return await engines.embedder.embed_passages(passages)
     except ModelError as error:
@@ -350,5 +350,5 @@ async def _made(passages: Sequence[Embeddable], engines: Engines, run: Run) -> l
         ) from error
 
 
-async def _chunk_ids(document: UUID, engines: Engines) -> set[str]:
+async def _chunk_ids(document: UUID, engines: IngestEngines) -> set[str]:
     return {one.id async for batch in engines.library.chunks(document) for _, one in batch}

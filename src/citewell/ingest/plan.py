@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.load import read_bytes
-from citewell.ingest.reading import Recipe
+from citewell.ingest.parse import read_bytes
+from citewell.ingest.read_ahead import Recipe
 from citewell.ingest.walk import SourceFile
-from citewell.models import Known
+from citewell.models import KnownDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,9 @@ class Plan:
         return tuple(sorted((*self.added, *self.changed), key=lambda file: file.path))
 
 
-def plan(files: Sequence[SourceFile], known: Mapping[str, Known], recipe: Recipe, *, walked: Sequence[Path]) -> Plan:
+def plan(
+    files: Sequence[SourceFile], known: Mapping[str, KnownDocument], recipe: Recipe, *, walked: Sequence[Path]
+) -> Plan:
     """Which files to read anew: those whose bytes, or the way we read them, are not what is known."""
     added: list[SourceFile] = []
     changed: list[SourceFile] = []
@@ -52,7 +54,7 @@ def plan(files: Sequence[SourceFile], known: Mapping[str, Known], recipe: Recipe
     return Plan(tuple(added), tuple(changed), tuple(unchanged), tuple(vanished), tuple(errors))
 
 
-def _check_place(file: SourceFile, before: Known, moved: Mapping[str, str]) -> None:
+def _check_place(file: SourceFile, before: KnownDocument, moved: Mapping[str, str]) -> None:
     if file.root is None or not before.root:
         return
     other = Path(moved.get(before.root, before.root), file.path)
@@ -60,7 +62,7 @@ def _check_place(file: SourceFile, before: Known, moved: Mapping[str, str]) -> N
         raise UnreadableFile(f"{other} has the same path in this project; use another --project")
 
 
-def _moved(files: Sequence[SourceFile], known: Mapping[str, Known]) -> dict[str, str]:
+def _moved(files: Sequence[SourceFile], known: Mapping[str, KnownDocument]) -> dict[str, str]:
     """Folders that are the same book in another place (a second checkout): most files of the one are in the other."""
     files_of = Counter(str(file.root) for file in files)
     known_of = Counter(one.root for one in known.values())
@@ -77,7 +79,7 @@ def _moved(files: Sequence[SourceFile], known: Mapping[str, Known]) -> dict[str,
 
 
 def _vanished(
-    files: Sequence[SourceFile], known: Mapping[str, Known], walked: Sequence[Path], moved: Mapping[str, str]
+    files: Sequence[SourceFile], known: Mapping[str, KnownDocument], walked: Sequence[Path], moved: Mapping[str, str]
 ) -> Iterator[str]:
     """Paths that were walked past without finding their file, or whose file is gone with its folder.
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import assert_never
 
 from citewell.errors import CitewellError, OtherModel
-from citewell.ingest.flow import Engines, forget, ingest_files
-from citewell.ingest.reading import Recipe
-from citewell.ingest.record import Run, recorded
+from citewell.ingest.flow import IngestEngines, forget, ingest_files
+from citewell.ingest.read_ahead import Recipe
+from citewell.ingest.run_record import Run, record_run
 from citewell.ingest.walk import SourceFile
 from citewell.models import Upload, document_id
 from citewell.ports import Projects, Uploads
@@ -21,7 +21,7 @@ _MOST_ATTEMPTS = 3
 
 
 async def drain(
-    uploads: Uploads, projects: Projects, *, engines: Engines, recipe: Recipe, folder: Path
+    uploads: Uploads, projects: Projects, *, engines: IngestEngines, recipe: Recipe, folder: Path
 ) -> AsyncIterator[tuple[Upload, str | None]]:
     """Each upload that waits, once it is finished, with why it failed; for whoever holds the writer's lock.
 
@@ -38,7 +38,7 @@ async def drain(
                     await recording.aclose()
                     run = Run(stage="reading")
                     if upload.kind == "ingest":
-                        await recording.enter_async_context(recorded(run, upload.project, engines.ingests))
+                        await recording.enter_async_context(record_run(run, upload.project, engines.ingests))
                 run.total = run.done + await _waiting(uploads, upload)
                 try:
                     error = await _carry_out(upload, content, run, projects, engines, recipe, folder)
@@ -72,7 +72,7 @@ async def _waiting(uploads: Uploads, upload: Upload) -> int:
 
 
 async def _carry_out(
-    upload: Upload, content: bytes, run: Run, projects: Projects, engines: Engines, recipe: Recipe, folder: Path
+    upload: Upload, content: bytes, run: Run, projects: Projects, engines: IngestEngines, recipe: Recipe, folder: Path
 ) -> str | None:
     """Do what the upload asks for; says why it cannot be."""
     match upload.kind:
@@ -94,7 +94,7 @@ async def _carry_out(
             assert_never(never)
 
 
-async def _remove(upload: Upload, projects: Projects, engines: Engines) -> None:
+async def _remove(upload: Upload, projects: Projects, engines: IngestEngines) -> None:
     held = await engines.ledger.known(upload.project)
     if gone := [document_id(upload.project, path) for path in held if upload.path in ("", path)]:
         await forget(gone, engines=engines)

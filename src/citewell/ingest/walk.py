@@ -8,7 +8,7 @@ from pathlib import Path
 from gitignore_parser import parse_gitignore
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.load import SUFFIXES, check_kind
+from citewell.ingest.parse import SUFFIXES, check_kind
 
 _LEFT_OUT = frozenset(
     {"node_modules", "build", "dist", "_build", "site", "__pycache__", "site-packages", "venv", "target"}

@@ -36,13 +36,13 @@ class Cite:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class StageReached:
     """In a stream: what is being done now. It has no words."""
 
     stage: Literal["retrieving", "generating"]
 
 
-Piece: TypeAlias = str | Cite | Reached
+Piece: TypeAlias = str | Cite | StageReached
 """What an answer is streamed as; a door turns each `Cite` into its own kind of mark."""
 
 
@@ -96,7 +96,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class TokenUsage:
     """What an LLM counted: tokens it read, and tokens it wrote. None where it did not say."""
 
     read: int | None = None
@@ -121,7 +121,7 @@ class Answer:
     """Where nothing was answered: the nearest topics there are, one passage each."""
     low_confidence: bool = False
     """Answered, but likelier wrong than right."""
-    spent: Spent | None = None
+    spent: TokenUsage | None = None
     """Where an LLM wrote it."""
     notice: str = ""
     """What the reader should know about how this came about: that no LLM could be asked."""

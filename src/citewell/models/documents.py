@@ -56,7 +56,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Manuscript:
+class ParsedDocument:
     """A file as its reader understood it: one canonical text, and where its blocks stand in it.
 
     `slug` is the address a page asks for itself, `page_starts` the offsets at which its pages begin, `lines` the
@@ -153,7 +153,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownDocument:
     """What is known of a document before its file is opened."""
 
     fingerprint: str
@@ -161,7 +161,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class DocumentSummary:
     """A document as a list shows it."""
 
     id: UUID

@@ -1,11 +1,10 @@
 """What the flows ask of an engine. Each promise is written here once; adapters keep it silently."""
 
-from citewell.ports.engines import Assignment, Embeddable, Embedder, Embedding, Entry, Index, Reranker, Search, Writer
-from citewell.ports.keeping import Evaluations, Gaps, Keys, Projects, Sessions, Uploads
-from citewell.ports.library import Audit, Change, Ingests, Ledger, Library, Shelf, VectorCache
+from citewell.ports.engines import Embeddable, Embedder, Embedding, Entry, Index, Reranker, Search, Writer, WritingTask
+from citewell.ports.library import Audit, Change, IndexBuilder, Ingests, Library, LibraryWriter, VectorCache
+from citewell.ports.stores import Evaluations, Gaps, Keys, Projects, Sessions, Uploads
 
 __all__ = [
-    "Assignment",
     "Audit",
     "Change",
     "Embeddable",
@@ -15,16 +14,17 @@ __all__ = [
     "Evaluations",
     "Gaps",
     "Index",
+    "IndexBuilder",
     "Ingests",
     "Keys",
-    "Ledger",
     "Library",
+    "LibraryWriter",
     "Projects",
     "Reranker",
     "Search",
     "Sessions",
-    "Shelf",
     "Uploads",
     "VectorCache",
     "Writer",
+    "WritingTask",
 ]

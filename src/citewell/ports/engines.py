@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from citewell.models import EVERYWHERE, Chunk, Exchange, Matrix, Passage, Spent, Vector, Where
-from citewell.yardstick import Scale
+from citewell.models import NO_FILTERS, Chunk, Exchange, Filters, Matrix, Passage, TokenUsage, Vector
+from citewell.similarity_scale import SimilarityScale
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Index(Protocol):
     """Finds chunks by meaning and by words. Readers see one published generation, whole."""
 
     async def search(
-        self, project: UUID, *, vector: Vector, words: str, limit: int, where: Where = EVERYWHERE
+        self, project: UUID, *, vector: Vector, words: str, limit: int, where: Filters = NO_FILTERS
     ) -> tuple[Passage, ...]:
         """The project's nearest chunks of those that `where` allows, best first.
 
@@ -78,12 +78,12 @@ class Index(Protocol):
         ...
 
     async def frequencies(
-        self, project: UUID, stems: Sequence[str], *, where: Where = EVERYWHERE
+        self, project: UUID, stems: Sequence[str], *, where: Filters = NO_FILTERS
     ) -> tuple[int, list[int]]:
         """How many chunks `where` allows, and how many of them speak each stem; raises as `search` does."""
         ...
 
-    async def scale(self) -> Scale:
+    async def scale(self) -> SimilarityScale:
         """What the cosines of its model are worth; raises as `search` does."""
         ...
 
@@ -113,7 +113,7 @@ class Search(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class WritingTask:
     """What a writer is to write: the rules, what was said before, and the wish."""
 
     rules: str
@@ -130,7 +130,7 @@ class Writer(Protocol):
     model: str
     context_tokens: int
 
-    def write(self, work: Assignment) -> AsyncGenerator[str | Spent, None]:
+    def write(self, work: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
         """The words as they come, then what they cost; close it when nobody listens any more.
 
         Raises WriterUnavailable, at once where it is known to be down; after the first words, where it broke off.

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from citewell.models import Chunk, Document, Entered, IngestRun, Known, Project, Surroundings, Trace
+from citewell.models import Chunk, Document, DocumentSummary, IngestRun, KnownDocument, Project, Surroundings, Trace
 from citewell.ports.engines import Embedding, Entry
-from citewell.yardstick import Scale
+from citewell.similarity_scale import SimilarityScale
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,10 @@ class Change:
 
     remove: Sequence[UUID] = ()
     entries: Sequence[Entry] = ()
-    scale: Scale | None = None
+    scale: SimilarityScale | None = None
 
 
-class Shelf(Protocol):
+class IndexBuilder(Protocol):
     """Where generations of the index are built and put out for readers; for one writer at a time."""
 
     def holds(self, generation: int) -> bool:
@@ -61,7 +61,7 @@ class Shelf(Protocol):
 class Library(Protocol):
     """The truth: which documents a project holds, word for word. Readers' side."""
 
-    async def documents(self, project: Project) -> list[Entered]: ...
+    async def documents(self, project: Project) -> list[DocumentSummary]: ...
 
     async def document(self, document_id: UUID) -> Document | None: ...
 
@@ -90,10 +90,10 @@ class Library(Protocol):
         ...
 
 
-class Ledger(Protocol):
+class LibraryWriter(Protocol):
     """The truth, written: staged piece by piece, then entered all at once. For one writer at a time."""
 
-    async def known(self, project: Project) -> Mapping[str, Known]:
+    async def known(self, project: Project) -> Mapping[str, KnownDocument]:
         """What is known of every document of the project, by its path."""
         ...
 

@@ -1,6 +1,6 @@
 """One database for everything that must last: the library, and what is kept beside it; SQLite or PostgreSQL."""
 
-from citewell.adapters.sql.engine import Database, check_place, is_made
+from citewell.adapters.sql.database import Database, check_database_url, database_exists
 from citewell.adapters.sql.evaluations import SqlEvaluations
 from citewell.adapters.sql.gaps import SqlGaps
 from citewell.adapters.sql.ingests import SqlIngests
@@ -20,6 +20,6 @@ __all__ = [
     "SqlProjects",
     "SqlSessions",
     "SqlUploads",
-    "check_place",
-    "is_made",
+    "check_database_url",
+    "database_exists",
 ]

@@ -10,7 +10,7 @@ from sqlalchemy import Row, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from citewell.adapters.sql import tables
-from citewell.adapters.sql.engine import storable
+from citewell.adapters.sql.database import storable
 from citewell.models import Chunk, Surroundings, Trace
 
 _BATCH = 500  # values in a statement; SQLite takes at most 32,766 and PostgreSQL 32,767

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from citewell.adapters.sql.engine import Database
+from citewell.adapters.sql.database import Database
 from citewell.adapters.sql.tables import evaluations
 from citewell.models import Evaluation
 

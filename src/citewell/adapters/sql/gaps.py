@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import delete, select
 
-from citewell.adapters.sql.engine import Database, storable
+from citewell.adapters.sql.database import Database, storable
 from citewell.adapters.sql.tables import gaps, projects
 from citewell.models import Gap
 

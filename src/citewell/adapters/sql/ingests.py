@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sqlalchemy import Row, delete, insert, select, update
 
-from citewell.adapters.sql.engine import Database, storable
+from citewell.adapters.sql.database import Database, storable
 from citewell.adapters.sql.tables import ingests
 from citewell.models import IngestRun
 

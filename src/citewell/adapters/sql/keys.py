@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Row, insert, select, update
 
-from citewell.adapters.sql.engine import Database, storable
+from citewell.adapters.sql.database import Database, storable
 from citewell.adapters.sql.tables import keys
 from citewell.models import Key
 

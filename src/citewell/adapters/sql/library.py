@@ -29,8 +29,8 @@ from sqlalchemy import (
 
 from citewell.adapters.sql import tables
 from citewell.adapters.sql.chunks import around, as_chunk, as_row, batches, text_hash, trace
-from citewell.adapters.sql.engine import Database, storable
-from citewell.models import Chunk, Document, Entered, Known, Project, Surroundings, Trace
+from citewell.adapters.sql.database import Database, storable
+from citewell.models import Chunk, Document, DocumentSummary, KnownDocument, Project, Surroundings, Trace
 from citewell.ports import Embedding
 
 _GENERATION = "index_generation"
@@ -42,7 +42,7 @@ class SqlLibrary:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def documents(self, project: Project) -> list[Entered]:
+    async def documents(self, project: Project) -> list[DocumentSummary]:
         chunks = select(func.count()).where(tables.chunks.c.document_id == tables.documents.c.id).scalar_subquery()
         query = (
             select(tables.documents, chunks.label("chunks"), func.length(tables.texts.c.text).label("characters"))
@@ -54,7 +54,9 @@ class SqlLibrary:
         # Sorted here: PostgreSQL would sort by the language of its host.
         return sorted(
             (
-                Entered(row.id, row.path, row.title, row.part, row.url, row.chunks, row.characters, row.ingested_at)
+                DocumentSummary(
+                    row.id, row.path, row.title, row.part, row.url, row.chunks, row.characters, row.ingested_at
+                )
                 for row in rows
             ),
             key=lambda one: one.path,
@@ -98,10 +100,10 @@ class SqlLibrary:
                     for row in rows
                 ]
 
-    async def known(self, project: Project) -> Mapping[str, Known]:
+    async def known(self, project: Project) -> Mapping[str, KnownDocument]:
         query = select(tables.documents).where(tables.documents.c.project_id == project.id)
         async with self._database.reading() as connection:
-            return {row.path: Known(row.fingerprint, row.root) for row in await connection.execute(query)}
+            return {row.path: KnownDocument(row.fingerprint, row.root) for row in await connection.execute(query)}
 
     async def stage(self, project: Project, entered: Sequence[tuple[Document, Sequence[Chunk]]]) -> None:
         now = datetime.now(UTC)

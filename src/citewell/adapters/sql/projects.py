@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Select, delete, select, update
 
-from citewell.adapters.sql.engine import Database, storable
+from citewell.adapters.sql.database import Database, storable
 from citewell.adapters.sql.tables import evaluations, gaps, ingests, keys, past_chunks, projects, sessions, uploads
 from citewell.models import DEFAULT_PROJECT, Project
 

@@ -9,10 +9,10 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Row, Select, case, delete, func, select, update
 from sqlalchemy.sql.dml import ReturningInsert
 
-from citewell.adapters.sql.engine import Database, storable
+from citewell.adapters.sql.database import Database, storable
 from citewell.adapters.sql.tables import conversations, sessions
 from citewell.errors import NotFound
-from citewell.models import Exchange, Feedback, Owner, Recorded, Vote
+from citewell.models import Exchange, Feedback, Owner, StoredExchange, Vote
 
 _OLDEST_FIRST = (conversations.c.timestamp, conversations.c.id)
 _NEWEST_FIRST = (conversations.c.timestamp.desc(), conversations.c.id.desc())
@@ -38,7 +38,7 @@ class SqlSessions:
             rows = (await connection.execute(last)).all()
         return [Exchange(row.query, row.response) for row in reversed(rows)]
 
-    async def record(self, told: Recorded, owner: Owner, *, once: str | None = None) -> Recorded:
+    async def record(self, told: StoredExchange, owner: Owner, *, once: str | None = None) -> StoredExchange:
         word = None if once is None else _word(once, owner)
         async with self._database.writing() as connection:
             touched = (await connection.execute(self._touch(told.session_id, owner))).first()
@@ -52,14 +52,14 @@ class SqlSessions:
                 await connection.rollback()  # the retry came under a session of its own, which need not be made
         return kept
 
-    async def earlier(self, once: str, owner: Owner) -> Recorded | None:
+    async def earlier(self, once: str, owner: Owner) -> StoredExchange | None:
         async with self._database.reading() as connection:
             row = (await connection.execute(_under(_word(once, owner)))).first()
         return None if row is None else _recorded(row)
 
     async def history(
         self, session: UUID, owner: Owner, *, limit: int | None = None, offset: int = 0
-    ) -> tuple[list[Recorded], int]:
+    ) -> tuple[list[StoredExchange], int]:
         told = conversations.join(sessions)
         mine = (conversations.c.session_id == session) & _owned(owner)
         page = select(conversations).select_from(told).where(mine).order_by(*_OLDEST_FIRST).limit(limit).offset(offset)
@@ -102,7 +102,7 @@ class SqlSessions:
             index_elements=["session_id"], set_={"last_active": later}, where=_owned(owner)
         ).returning(sessions.c.session_id)
 
-    def _put(self, told: Recorded, word: str | None) -> ReturningInsert[Any]:
+    def _put(self, told: StoredExchange, word: str | None) -> ReturningInsert[Any]:
         """Keep the exchange, under its word in the place of an incomplete one; gives no row where the old one stays."""
         values = {
             "session_id": told.session_id,
@@ -147,8 +147,8 @@ def _under(word: str | None) -> Select[Any]:
     return select(conversations).where(conversations.c.once == word)
 
 
-def _recorded(row: Row[Any]) -> Recorded:
-    return Recorded(
+def _recorded(row: Row[Any]) -> StoredExchange:
+    return StoredExchange(
         session_id=row.session_id,
         timestamp=row.timestamp,
         query=row.query,

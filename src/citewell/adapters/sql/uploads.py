@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Row, Select, delete, select, update
 
-from citewell.adapters.sql.engine import Database, storable
+from citewell.adapters.sql.database import Database, storable
 from citewell.adapters.sql.tables import projects, uploads
 from citewell.models import Project, Upload
 

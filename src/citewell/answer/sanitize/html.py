@@ -1,12 +1,11 @@
 """Find the HTML in a text: tags, comments and addresses in angle brackets. Pure."""
 
 import re
-from importlib.resources import files
 from typing import Literal, NamedTuple
 
-_ELEMENTS = frozenset(files("citewell").joinpath("data", "html-elements.txt").read_text(encoding="utf-8").split())
-_HARMLESS = frozenset(["abbr", "b", "br", "code", "del", "em", "i", "ins", "kbd", "mark", "q", "s", "samp", "small", "strong", "sub", "sup", "u", "var", "wbr"])
-_BLOCKS = frozenset(["br", "p", "div", "li", "tr", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "ul", "ol", "table", "blockquote", "section", "pre", "dt", "dd"])
+from citewell.text import words_by_label
+
+_NAMES = words_by_label("html-elements.txt")
 _LONGEST = 300  # characters of a tag, a comment or a script
 
 _NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>]|\Z)")
@@ -56,7 +55,7 @@ def find_tag(text: str, at: int, *, before: str, begins_line: bool) -> Tag | Non
     if is_after_word and _GENERIC.match(text, at) and not text[at + 1 :].lower().startswith(("script", "style")):
         return None
     stop, name = _stop(text, at), _NAME.match(text, at)
-    if name and name[1].lower() in _ELEMENTS:
+    if name and name[1].lower() in _NAMES["elements"]:
         return _element(text, at, stop, name=name[1].lower(), is_after_word=is_after_word)
     if found := _WITH_VALUE.match(text, at, stop):
         return Tag(found.end(), "tag")
@@ -69,8 +68,8 @@ def _element(text: str, at: int, stop: int, *, name: str, is_after_word: bool) -
     close = text.find(">", at, stop)
     if close < 0 or (is_after_word and _COMPARED.match(text, at, close)):
         return Tag(at + 1, "open")  # "a<b and c>d" says something
-    is_harmless = name in _HARMLESS and bool(_BARE.fullmatch(text, at, close + 1))
-    return Tag(close + 1, "harmless" if is_harmless else "tag", name in _BLOCKS)
+    is_harmless = name in _NAMES["harmless"] and bool(_BARE.fullmatch(text, at, close + 1))
+    return Tag(close + 1, "harmless" if is_harmless else "tag", name in _NAMES["blocks"])
 
 
 def _stop(text: str, at: int) -> int:

@@ -2,7 +2,8 @@
 
 from citewell.answer.writing.context import PassageContext
 from citewell.answer.writing.markdown import HIDDEN, mask_code
+from citewell.answer.writing.pipeline import Pipeline
 from citewell.answer.writing.preamble import Preamble
 from citewell.answer.writing.prompt import fit_history
 
-__all__ = ["HIDDEN", "PassageContext", "Preamble", "fit_history", "mask_code"]
+__all__ = ["HIDDEN", "PassageContext", "Pipeline", "Preamble", "fit_history", "mask_code"]

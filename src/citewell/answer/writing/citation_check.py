@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 
-from citewell.answer.support import needs_support, verdict
-from citewell.answer.support import support as probability_of
-from citewell.answer.units import quote, units
+from citewell.answer.support import needs_support, support_score, verdict_for
 from citewell.models import Passage, Segment, Support
-from citewell.terms import stems
+from citewell.text import split_units, stems, unit_text
 
 _UNCITED = Support("uncited", 0.0)
 
@@ -23,7 +21,7 @@ _CLEARLY = 0.2
 
 def moves(cited: float, other: float) -> bool:
     """Whether a citation moves to a passage that supports its words so likely (docs/log.md has what that costs)."""
-    return cited < SURE and verdict(other) == "supported" and other - cited >= _CLEARLY
+    return cited < SURE and verdict_for(other) == "supported" and other - cited >= _CLEARLY
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def check(parts: Sequence[str | Citation]) -> Segment:
     support = None
     if needs_support(sentence):
         probability = _support(sentence, cited) if cited else 0.0
-        support = Support(verdict(probability), round(probability, 4)) if cited else _UNCITED
+        support = Support(verdict_for(probability), round(probability, 4)) if cited else _UNCITED
     return Segment(sentence.strip(), cited, support=support, quotes=quotes)
 
 
@@ -83,7 +81,7 @@ def is_borne_out(segment: Segment, given: Sequence[Passage]) -> bool:
     """Whether a passage supports what is said, be it cited or not; so it is where nothing is claimed."""
     if segment.support is None or segment.support.verdict != "uncited":
         return segment.support is None or segment.support.verdict != "unsupported"
-    return verdict(_support(segment.text, given)) == "supported"
+    return verdict_for(_support(segment.text, given)) == "supported"
 
 
 def _support(words: str, passages: Sequence[Passage]) -> float:
@@ -93,15 +91,15 @@ def _support(words: str, passages: Sequence[Passage]) -> float:
 @lru_cache(maxsize=256)
 def _probability(words: str, texts: tuple[str, ...]) -> float:
     """A sentence is mostly held against the same texts twice: for its citations, and for its verdict."""
-    return probability_of(words, texts)
+    return support_score(words, texts)
 
 
 def _nearest_words(words: str, sentence: str, passage: Passage) -> str:
     """The words of a passage that those of a sentence most likely rest on; none, where it speaks of something else."""
     text = passage.chunk.text
     cited, around = set(stems(words)), set(stems(sentence))
-    quotable = [unit for unit in units(text) if unit.kind in ("sentence", "item")] or list(units(text))
-    shared = [(len(cited & (found := _stems(quote(text, unit)))), len(around & found)) for unit in quotable]
+    quotable = [unit for unit in split_units(text) if unit.kind in ("sentence", "item")] or list(split_units(text))
+    shared = [(len(cited & (found := _stems(unit_text(text, unit)))), len(around & found)) for unit in quotable]
     best = max(range(len(quotable)), key=shared.__getitem__, default=None)
     if best is None or not any(shared[best]):
         return ""

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from citewell.answer.retrieve import Engines, retrieve
+from citewell.answer.engines import AnswerEngines
+from citewell.answer.retrieval import retrieve
 from citewell.answer.writing.prompt import (
     ANSWER_TOKENS,
     HISTORY_SHARE,
@@ -20,17 +21,17 @@ from citewell.answer.writing.prompt import (
     search_results,
 )
 from citewell.errors import CitewellError, EmptyKnowledgeBase
-from citewell.models import Exchange, Passage, Where
-from citewell.ports import Assignment
+from citewell.models import Exchange, Filters, Passage
+from citewell.ports import WritingTask
 
 
 @dataclass(slots=True)
 class PassageContext:
     """The passages before an LLM, numbered from 1. A search adds more, as long as the LLM can read them."""
 
-    engines: Engines
+    engines: AnswerEngines
     project: UUID
-    where: Where
+    where: Filters
     free_tokens: int = 0
     """Tokens that are left for passages."""
     passages: list[Passage] = field(default_factory=list)
@@ -67,7 +68,7 @@ class PassageContext:
         context_tokens: int,
         history: Sequence[Exchange] = (),
         selected: bool = False,
-    ) -> Assignment:
+    ) -> WritingTask:
         """The question with the passages, added by rank until the LLM can read no more."""
         longest, instructions = min(ANSWER_TOKENS, context_tokens // 5), rules(selected=selected)
         free = context_tokens - longest - count_tokens(instructions) - MARGIN_TOKENS
@@ -78,7 +79,7 @@ class PassageContext:
         told = sum(count_tokens(exchange.question) + count_tokens(exchange.answer) for exchange in history)
         self.free_tokens = free - count_tokens(question) - told
         wish = request(question, self._add_all(passages))
-        return Assignment(instructions, wish, history, None if selected else self.search, longest)
+        return WritingTask(instructions, wish, history, None if selected else self.search, longest)
 
     def _add_all(self, passages: Sequence[Passage]) -> list[tuple[int, str, Passage]]:
         return [added for passage in passages if (added := self.add(passage))]

@@ -9,8 +9,8 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 
-from citewell.answer.units import units
 from citewell.models import Exchange, Passage
+from citewell.text import split_units
 
 NOT_COVERED = "NOT_COVERED"
 """What an LLM replies where the passages do not answer; its reader is told in our words."""
@@ -58,7 +58,7 @@ def fit(text: str, most: int) -> str:
     """As much of a text as fits into so many tokens, to the end of a sentence; nothing where not one fits."""
     if count_tokens(text) <= most:
         return text
-    ends = [unit.end for unit in units(text) if count_tokens(text[: unit.end]) <= most]
+    ends = [unit.end for unit in split_units(text) if count_tokens(text[: unit.end]) <= most]
     return text[: ends[-1]] if ends else ""
 
 

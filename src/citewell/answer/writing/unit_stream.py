@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from citewell.answer.units import units
 from citewell.answer.writing.markdown import is_sentence, mask
+from citewell.text import split_units
 
 LONGEST = 2000
 """Characters of a unit, after which it is cut at a blank; where there is none, after twice as many."""
@@ -175,7 +175,7 @@ class UnitStream:
         before = _CITATIONS.sub("", masked[:place])
         item = _ITEM.match(before)
         before = before[item.end() :] if item else before
-        ends = any(unit.start == len(before) for unit in units(before + masked[place:])[1:])
+        ends = any(unit.start == len(before) for unit in split_units(before + masked[place:])[1:])
         return place if ends and not _OPEN.search(masked[:place]) and self._may_end(self._text[:place]) else None
 
     def _cut_if_closed(self, place: int) -> None:

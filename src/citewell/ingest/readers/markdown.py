@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from citewell.ingest.readers.mdx import heading_id, plain_markdown, split_frontmatter
-from citewell.models import Block, BlockKind, Manuscript
+from citewell.models import Block, BlockKind, ParsedDocument
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same in C, where libyaml is there: ten times as fast
 _ITEM_ENDS = (yaml.ScalarEvent, yaml.AliasEvent, yaml.CollectionEndEvent)
@@ -34,7 +34,7 @@ _MDX = _parser(indented_code=False)
 _MARKDOWN = _parser(indented_code=True)
 
 
-def read_markdown(source: str, *, mdx: bool, fallback_title: str) -> Manuscript:
+def read_markdown(source: str, *, mdx: bool, fallback_title: str) -> ParsedDocument:
     """The manuscript in a source; its title is the frontmatter's, the first heading's or the fallback."""
     frontmatter, body = split_frontmatter(source)
     text = plain_markdown(body)
@@ -44,7 +44,7 @@ def read_markdown(source: str, *, mdx: bool, fallback_title: str) -> Manuscript:
     if not title:
         title = next((block.title for block in blocks if block.kind == "heading" and block.level == 1), "")
     slug = fields.get("slug", "") or fields.get("id", "")
-    return Manuscript(title=title or fallback_title, text=text, blocks=blocks, slug=slug)
+    return ParsedDocument(title=title or fallback_title, text=text, blocks=blocks, slug=slug)
 
 
 def plain_words(markdown: str) -> str:

@@ -9,7 +9,8 @@ import io
 import re
 from collections.abc import Iterator
 
-_FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
+from citewell.text import FENCE, closes_fence
+
 _ESM = re.compile(
     r"import\s+(?:[\w*${}\s,]+\s+from\s+)?['\"]|import\s+[\w*$,\s]*\{[^}]*$"
     r"|export\s+(?:default|const|let|var|function|async|class|\{|\*)"
@@ -67,7 +68,7 @@ def _unindented(source: str) -> str:
         shown = line[4 * len(inside) :] if line.strip() else line
         if fence:
             fence = "" if shown.strip() == fence else fence
-        elif opening := _FENCE.match(shown):
+        elif opening := FENCE.match(shown):
             fence = opening["fence"]
         elif block := _INDENTED_BLOCK.match(line):
             inside.append(len(block["indent"]) + 4)
@@ -90,11 +91,10 @@ def _regions(source: str) -> Iterator[tuple[bool, str]]:
     for line in io.StringIO(source, newline="\n"):  # as CommonMark: a line ends at "\n" alone
         if fence:
             code.append(line)
-            tail = line.strip().lstrip("> \t").rstrip()
-            if len(tail) >= len(fence) and not tail.strip(fence[0]):
+            if closes_fence(line.rstrip("\n"), fence):
                 yield True, "".join(code)
                 fence, code = "", []
-        elif opening := _FENCE.match(line.rstrip("\n")):
+        elif opening := FENCE.match(line.rstrip("\n")):
             yield False, "".join(prose)
             fence, prose, code = opening["fence"], [], [line]
         else:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from citewell.models import Block, Manuscript
+from citewell.models import Block, ParsedDocument
 
 _PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
 _LONG_BLOCK = 60  # lines of code after which the next blank line, or else twice as many, ends a block
@@ -16,13 +16,13 @@ LANGUAGES = {
 }  # fmt: skip
 
 
-def read_text(source: str, *, fallback_title: str) -> Manuscript:
+def read_text(source: str, *, fallback_title: str) -> ParsedDocument:
     """Paragraphs between blank lines; every line stays on its line."""
     blocks = [Block("text", match.start(), min(match.end() + 1, len(source))) for match in _PARAGRAPH.finditer(source)]
-    return Manuscript(fallback_title, source, tuple(blocks))
+    return ParsedDocument(fallback_title, source, tuple(blocks))
 
 
-def read_code(source: str, *, fallback_title: str, language: str) -> Manuscript:
+def read_code(source: str, *, fallback_title: str, language: str) -> ParsedDocument:
     """The file as fenced blocks, a new one at each top-level definition; `lines` leads back to the file's lines."""
     fence = "```"
     while fence in source:
@@ -35,7 +35,7 @@ def read_code(source: str, *, fallback_title: str, language: str) -> Manuscript:
         text += f"{fence}{language}\n" + "\n".join(code) + f"\n{fence}\n\n"
         blocks.append(Block("code", start, len(text) - 1))
         lines += [first, *range(first, first + len(code)), first + len(code) - 1, first + len(code) - 1]
-    return Manuscript(fallback_title, text, tuple(blocks), lines=(*lines, lines[-1]) if lines else ())
+    return ParsedDocument(fallback_title, text, tuple(blocks), lines=(*lines, lines[-1]) if lines else ())
 
 
 def _definitions(lines: list[str]) -> Iterator[tuple[int, list[str]]]:

@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.readers.compose import Composer, Place
+from citewell.ingest.readers.document_builder import DocumentBuilder, Place
 from citewell.ingest.readers.docx.package import Package
 from citewell.ingest.readers.docx.runs import WRAPPERS, Line, NoteKind, RunReader
 from citewell.ingest.readers.docx.styles import Numbering, Styles, child, is_monospaced, is_on, roman, value
-from citewell.ingest.readers.tree import Element
-from citewell.models import Manuscript
+from citewell.ingest.readers.xml_tree import Element
+from citewell.models import ParsedDocument
 
 _NO_TITLE = re.compile(r"(?:microsoft word - .*|(?:document|dokument|untitled)\s*\d*|word document)", re.IGNORECASE)
 _NOTE_MARK = re.compile(r"\[\^(footnote|endnote):([^\]]*)\]")
@@ -21,13 +21,13 @@ _WIDEST = 100  # columns; Word allows 63
 _CONTENT = frozenset({"w:ins", "w:moveTo", "w:customXml", "w:smartTag", "w:sdtContent"})
 
 
-def read_docx(content: bytes, *, fallback_title: str) -> Manuscript:
+def read_docx(content: bytes, *, fallback_title: str) -> ParsedDocument:
     """The manuscript in a document; its title is in its properties, on its first page, or its first heading."""
     package = Package(content)
     body = child(package.document, "w:document", "w:body")
     if body is None:
         raise UnreadableFile("it is no Word document: its main part has no body; save it again from Word")
-    composer = Composer()
+    composer = DocumentBuilder()
     writer = _BodyWriter(composer, package, fonts_tell=not _is_typescript(body))
     writer.write(body)
     writer.finish()
@@ -81,7 +81,7 @@ class _Notes:
 class _BodyWriter:
     """Walks the body, a cell or a text box, and writes it to a composer."""
 
-    def __init__(self, composer: Composer, package: Package, *, fonts_tell: bool) -> None:
+    def __init__(self, composer: DocumentBuilder, package: Package, *, fonts_tell: bool) -> None:
         self.title = ""
         self._out = composer
         self._styles = Styles(package.related("styles"))

@@ -1,7 +1,7 @@
 """Word's formulas as TeX, as far as a reader needs to recognise them."""
 
-from citewell.ingest.readers.compose import clean
-from citewell.ingest.readers.tree import Element
+from citewell.ingest.readers.document_builder import clean
+from citewell.ingest.readers.xml_tree import Element
 
 _SHAPES = {
     "m:f": (r"\frac{%s}{%s}", "m:num", "m:den"),

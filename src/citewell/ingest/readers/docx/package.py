@@ -7,7 +7,7 @@ from io import BytesIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.readers.tree import Element, parse_xml
+from citewell.ingest.readers.xml_tree import Element, parse_xml
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # old Word files, and new ones behind a password
 _MOST_ENTRIES = 10_000

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
-from citewell.ingest.readers.compose import clean, code_span, link, raised
+from citewell.ingest.readers.document_builder import clean, code_span, link, raised
 from citewell.ingest.readers.docx.math import tex
 from citewell.ingest.readers.docx.styles import Styles, child, is_monospaced, is_on, value
-from citewell.ingest.readers.tree import Element
+from citewell.ingest.readers.xml_tree import Element
 
 NoteKind = Literal["footnote", "endnote"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from citewell.ingest.readers.tree import Element
+from citewell.ingest.readers.xml_tree import Element
 
 _T = TypeVar("_T")
 

@@ -4,12 +4,12 @@ import codecs
 import re
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.readers.compose import Composer, Place
+from citewell.ingest.readers.document_builder import DocumentBuilder, Place
 from citewell.ingest.readers.html.blocks import BlockWriter
 from citewell.ingest.readers.html.content import content_of
 from citewell.ingest.readers.html.inline import plain
-from citewell.ingest.readers.tree import Element, parse_html
-from citewell.models import Manuscript
+from citewell.ingest.readers.xml_tree import Element, parse_html
+from citewell.models import ParsedDocument
 
 _SEPARATOR = re.compile(r"\s+(?:[|·•»—–-]|::)\s+")
 _DECLARED = re.compile(
@@ -33,11 +33,11 @@ _CHARSETS = {
 }  # fmt: skip
 
 
-def read_html(content: bytes, *, fallback_title: str) -> Manuscript:
+def read_html(content: bytes, *, fallback_title: str) -> ParsedDocument:
     """The manuscript in a page; its title is `<title>` without the site's name, the first heading's or the fallback."""
     page = parse_html(decode(content))
     name = _name(page)
-    composer = Composer()
+    composer = DocumentBuilder()
     BlockWriter(composer).write(content_of(page), Place())
     headings = [block for block in composer.manuscript("").blocks if block.kind == "heading"]
     first = next((block.title for block in headings if block.level == 1), headings[0].title if headings else "")

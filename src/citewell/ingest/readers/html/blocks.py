@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
-from citewell.ingest.readers.compose import Composer, Place, clean
+from citewell.ingest.readers.document_builder import DocumentBuilder, Place, clean
 from citewell.ingest.readers.html.content import HEADINGS
 from citewell.ingest.readers.html.formula import formula_in
 from citewell.ingest.readers.html.inline import BLOCKS, line, plain, words
 from citewell.ingest.readers.html.tables import is_layout, strays, table_of
-from citewell.ingest.readers.tree import Element, Node
+from citewell.ingest.readers.xml_tree import Element, Node
 
 _LANGUAGE = re.compile(r"(?:language|lang|highlight|brush)[-:](?:source-)?(?P<name>[\w+#.-]+)")
 _NO_LANGUAGE = frozenset({"default", "none", "text", "plaintext", "plain", "txt", "notranslate", "unknown", "output"})
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"-?\d{1,6}")
 class BlockWriter:
     """Walks content and writes it to a composer."""
 
-    def __init__(self, composer: Composer) -> None:
+    def __init__(self, composer: DocumentBuilder) -> None:
         self._out = composer
         self._anchor = ""
         """The id of what was opened just before, so that a heading without one can be found under it."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from citewell.ingest.readers.tree import Element, Node
+from citewell.ingest.readers.xml_tree import Element, Node
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 

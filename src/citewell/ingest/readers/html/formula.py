@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from citewell.ingest.readers.compose import clean
-from citewell.ingest.readers.tree import Element
+from citewell.ingest.readers.document_builder import clean
+from citewell.ingest.readers.xml_tree import Element
 
 _WRAPPERS = frozenset({"katex-display", "katex", "katex-block", "mjx-container", "MathJax_Display"})
 _MARKED = frozenset({"math", "arithmatex"})

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from citewell.ingest.readers.compose import clean, code_span, link, raised
+from citewell.ingest.readers.document_builder import clean, code_span, link, raised
 from citewell.ingest.readers.html.formula import formula_in
-from citewell.ingest.readers.tree import Element, Node
+from citewell.ingest.readers.xml_tree import Element, Node
 
 BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "dir", "div", "dl",

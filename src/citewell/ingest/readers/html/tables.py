@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from citewell.ingest.readers.html.content import HEADINGS
 from citewell.ingest.readers.html.inline import line
-from citewell.ingest.readers.tree import Element, Node
+from citewell.ingest.readers.xml_tree import Element, Node
 
 _WIDEST = 100  # columns; a table with more is not read as one
 _LONGEST_REPEAT = 200  # characters of a cell that are said again in the rows it spans

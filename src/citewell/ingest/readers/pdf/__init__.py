@@ -19,7 +19,7 @@ import pypdfium2.raw as engine  # type: ignore[import-untyped]
 from citewell.errors import UnreadableFile
 from citewell.ingest.readers.pdf.blocks import OutlineEntry, compose
 from citewell.ingest.readers.pdf.layout import Line, Piece, clean, lines_in_order
-from citewell.models import Manuscript
+from citewell.models import ParsedDocument
 
 MOST_PAGES = 5_000
 MOST_CHARACTERS = 30_000_000
@@ -40,7 +40,7 @@ _NO_TITLE = re.compile(
 )
 
 
-def read_pdf(content: bytes, *, fallback_title: str) -> Manuscript:
+def read_pdf(content: bytes, *, fallback_title: str) -> ParsedDocument:
     """The manuscript in a PDF; its title is the metadata's, the first page's largest text or the fallback."""
     if b"%%EOF" not in content.rstrip(b"\0\r\n\t ")[-4096:]:
         # PDFium would open what is left of it, and nobody would notice the missing pages.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from citewell.ingest.readers.pdf.layout import Line, contents_entry, join, vocabulary, without_running_lines
 from citewell.ingest.readers.pdf.tables import table_at
-from citewell.models import Block, BlockKind, Manuscript
+from citewell.models import Block, BlockKind, ParsedDocument
 
 _BULLET = re.compile(
     r"[•◦▪▫‣●○■□◆◇❖➢➤►▶✓✔⁃∙·\uf0b7\uf0a7\uf0d8\uf0fc\uf06c\uf076]\s*(?=\S)|[-–—*]\s+(?=\S)|-(?=[A-Z][a-z])"
@@ -66,7 +66,7 @@ class Type:
 
 def compose(
     pages: Sequence[Sequence[Line]], *, outline: Sequence[OutlineEntry] = (), title: str = "", fallback_title: str
-) -> Manuscript:
+) -> ParsedDocument:
     """The manuscript that the pages' lines are; where no title is given, the first page's largest text is it."""
     kept = without_running_lines(pages, body_size=_measured(pages).body_size)
     if not any(kept):  # a page that is nothing but its header is read as text
@@ -336,7 +336,7 @@ def _run_on(paragraphs: list[Paragraph], known: frozenset[str]) -> None:
             after.text = rest
 
 
-def _written(paragraphs: Sequence[Paragraph], page_count: int, *, title: str) -> Manuscript:
+def _written(paragraphs: Sequence[Paragraph], page_count: int, *, title: str) -> ParsedDocument:
     """The canonical text with its blocks; a list's items stand together, everything else has a blank line between."""
     parts: list[str] = []
     blocks: list[Block] = []
@@ -360,4 +360,4 @@ def _written(paragraphs: Sequence[Paragraph], page_count: int, *, title: str) ->
         parts.append(text)
         offset, before = end, paragraph
     page_starts += [offset] * (page_count - len(page_starts))
-    return Manuscript(title=title, text="".join(parts), blocks=tuple(blocks), page_starts=tuple(page_starts))
+    return ParsedDocument(title=title, text="".join(parts), blocks=tuple(blocks), page_starts=tuple(page_starts))

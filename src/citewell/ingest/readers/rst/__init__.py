@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 
 from citewell.ingest.readers.rst.inline import shown
-from citewell.ingest.readers.rst.marks import (
+from citewell.ingest.readers.rst.output import RstOutput, indent_of
+from citewell.ingest.readers.rst.syntax import (
     ADORNMENT,
     DIRECTIVE,
     NOTE,
@@ -26,7 +27,6 @@ from citewell.ingest.readers.rst.marks import (
     treatment_of,
     version_words,
 )
-from citewell.ingest.readers.rst.sheet import Sheet, indent_of
 from citewell.ingest.readers.rst.tables import (
     LISTED_ROW,
     csv_table,
@@ -36,27 +36,27 @@ from citewell.ingest.readers.rst.tables import (
     simple_end,
     simple_table,
 )
-from citewell.models import Manuscript
+from citewell.models import ParsedDocument
 
 _BULLET = re.compile(r"(?P<mark>[*+•‣⁃-])(?: +|$)")
 _NUMBER = re.compile(r"(?P<mark>\(?(?:#|\d{1,9}|[A-Za-z]|[ivxlc]{2,6}|[IVXLC]{2,6})[.)])(?: +|$)")
 _FIELD = re.compile(r":(?P<name>[^:\s`](?:[^:`]|:(?! ))*):(?: +|$)(?P<value>.*)$")
 
 
-def read_rst(source: str, *, fallback_title: str) -> Manuscript:
+def read_rst(source: str, *, fallback_title: str) -> ParsedDocument:
     """The manuscript in a source; its title is the first heading's or the fallback."""
     lines = source.expandtabs(8).split("\n")
-    sheet = Sheet(lines, targets_of(lines))
+    sheet = RstOutput(lines, targets_of(lines))
     _Reading(sheet).read()
     title = next((one.title for one in sheet.found if one.kind == "heading"), "")
-    return Manuscript(title=title or fallback_title, text=sheet.text(), blocks=sheet.blocks())
+    return ParsedDocument(title=title or fallback_title, text=sheet.text(), blocks=sheet.blocks())
 
 
 class _Reading:
     """One walk over the lines. Each reader takes what begins at a line and gives the line after it, or None
     where it is not the one to take it."""
 
-    def __init__(self, sheet: Sheet) -> None:
+    def __init__(self, sheet: RstOutput) -> None:
         self._sheet = sheet
         self._lines = sheet.lines
         self._labels: list[str] = []

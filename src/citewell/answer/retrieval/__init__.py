@@ -1,0 +1,17 @@
+"""Finds the passages a question is about and ranks them: in the index, or in a reader's selection."""
+
+from citewell.answer.retrieval.rerank import LocalReranker, score_passages
+from citewell.answer.retrieval.search import HINT_LOG_ODDS, Retrieval, retrieve
+from citewell.answer.retrieval.selection import retrieve_from_selection, selection_as_passage
+from citewell.answer.retrieval.weights import fitted_weights
+
+__all__ = [
+    "HINT_LOG_ODDS",
+    "LocalReranker",
+    "Retrieval",
+    "fitted_weights",
+    "retrieve",
+    "retrieve_from_selection",
+    "score_passages",
+    "selection_as_passage",
+]

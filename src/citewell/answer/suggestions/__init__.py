@@ -1,0 +1,7 @@
+"""Suggests first questions that the documents surely answer, from their headings."""
+
+from citewell.answer.suggestions.starter_questions import suggest_questions
+
+__all__ = [
+    "suggest_questions",
+]

@@ -1,0 +1,213 @@
+"""`citewell ingest`: for authors, in a terminal and in their CI."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from citewell.cli.options import command, json_option, project_option
+from citewell.models import IngestResult, Preview, Project
+
+if TYPE_CHECKING:
+    from citewell.settings import Settings
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH…]")
+@project_option
+@click.option("--prune", is_flag=True, help="Remove documents of the project that are not under PATH… any more.")
+@click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--watch", is_flag=True, help="Stay, and ingest again whenever a file changes.")
+@click.option("--base-url", metavar="URL", help="Where the documents are published, for links in citations.")
+@click.option("--all", "everything", is_flag=True, help="Take in hidden, built and git-ignored files too.")
+@click.option(
+    "--reembed",
+    is_flag=True,
+    help="Make the index anew with the embedding model that is configured, from what was taken in; needs no PATH.",
+)
+@click.option("--no-wait", is_flag=True, help="Leave at once if another ingest is running.")
+@json_option
+@command
+async def ingest(
+    paths: tuple[Path, ...],
+    project: str,
+    prune: bool,
+    plan_only: bool,
+    watch: bool,
+    base_url: str | None,
+    everything: bool,
+    reembed: bool,
+    no_wait: bool,
+    as_json: bool,
+) -> None:
+    """Take in files and folders. Only what changed is read and embedded; the rest costs nothing.
+
+    Reads Markdown, MDX, reStructuredText, HTML, PDF, DOCX, plain text and source code.
+
+    Exit code 0 means every file went in; 1 that some could not be read (the others did go in).
+    """
+    from citewell.settings import read_settings
+
+    settings = read_settings()
+    if not paths and (watch or prune or not reembed):
+        raise click.UsageError("Missing argument 'PATH…'.")
+    if base_url is not None and not base_url.startswith(("http://", "https://")):
+        raise click.UsageError(f"--base-url {base_url}: begin it with https:// or http://")
+    asked = _Asked(paths, Project.named(project), base_url, prune=prune, everything=everything, reembed=reembed)
+    if plan_only:
+        shown = await asked.preview(settings)
+        click.echo(json.dumps(asdict(shown), ensure_ascii=False) if as_json else _preview_text(shown))
+        sys.exit(1 if shown.errors else 0)
+    result = await asked.run(settings, wait=not no_wait, quiet=as_json)
+    _show(result, as_json=as_json)
+    if watch:
+        await _watch(asked, settings, as_json=as_json)
+    sys.exit(result.exit_code)
+
+
+class _Asked:
+    """What was asked for, to be done once or again and again."""
+
+    def __init__(
+        self,
+        paths: tuple[Path, ...],
+        project: Project,
+        base_url: str | None,
+        *,
+        prune: bool,
+        everything: bool,
+        reembed: bool,
+    ) -> None:
+        self.paths = paths
+        self._project = project
+        self._base_url = base_url
+        self._choice = {"prune": prune, "everything": everything, "reembed": reembed}
+
+    async def run(self, settings: "Settings", *, wait: bool, quiet: bool) -> IngestResult:
+        from citewell import wiring
+        from citewell.ingest import flow
+
+        recipe = wiring.ingest_recipe(settings, base_url=self._base_url)
+        with _Progress("files", quiet=quiet) as progress, _Progress("chunks", quiet=quiet) as again:
+            async with wiring.open_for_ingest(settings, wait=wait, on_wait=_say_waiting) as engines:
+                result = await flow.ingest(
+                    self.paths,
+                    project=self._project,
+                    engines=engines,
+                    recipe=recipe,
+                    progress=progress,
+                    again=again,
+                    **self._choice,
+                )
+        if self._choice["reembed"] and not quiet:
+            click.echo(f"The index is made with {engines.embedder.model}.", err=True)
+        return result
+
+    async def preview(self, settings: "Settings") -> Preview:
+        from citewell import wiring
+        from citewell.ingest import flow
+
+        recipe = wiring.ingest_recipe(settings, base_url=self._base_url)
+        async with wiring.open_for_preview(settings) as engines:
+            return await flow.preview(self.paths, project=self._project, engines=engines, recipe=recipe, **self._choice)
+
+
+async def _watch(asked: _Asked, settings: "Settings", *, as_json: bool) -> None:
+    """Ingest again after every change, until interrupted."""
+    from watchfiles import awatch
+
+    click.echo("Watching for changes; Ctrl-C ends it.", err=True)
+    async for _ in awatch(*asked.paths, step=200):
+        result = await asked.run(settings, wait=True, quiet=True)
+        if result.chunks_created or result.files_removed or result.errors:
+            _show(result, as_json=as_json)
+
+
+def _say_waiting() -> None:
+    click.echo("Another ingest is running; waiting for it to finish.", err=True)
+
+
+def _show(result: IngestResult, *, as_json: bool) -> None:
+    click.echo(json.dumps(_result_json(result), ensure_ascii=False) if as_json else _result_text(result))
+
+
+def _preview_text(shown: Preview) -> str:
+    lines = [
+        f"{sign} {path}"
+        for sign, paths in (("+", shown.added), ("~", shown.changed), ("-", shown.removed))
+        for path in paths
+    ]
+    lines += [f"error: {error}" for error in shown.errors]
+    counts = {"added": shown.added, "changed": shown.changed, "unchanged": shown.unchanged, "removed": shown.removed}
+    chunks = {
+        "added": shown.chunks_added,
+        "kept in changed files": shown.chunks_unchanged,
+        "removed": shown.chunks_removed,
+    }
+    lines += [
+        "files   " + ", ".join(f"{len(paths)} {name}" for name, paths in counts.items()),
+        "chunks  " + ", ".join(f"{number} {name}" for name, number in chunks.items()),
+        f"embeddings needed  {shown.embeddings_needed}",
+        "Nothing was changed.",
+    ]
+    return "\n".join(lines)
+
+
+class _Progress:
+    """A bar on a terminal, a plain line every tenth of the way elsewhere."""
+
+    def __init__(self, what: str, *, quiet: bool) -> None:
+        self._what = what
+        self._quiet = quiet
+        self._terminal = sys.stderr.isatty()
+        self._bar: Any = None
+        self._said = -1
+
+    def __enter__(self) -> "_Progress":
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._quiet or not total:
+            return
+        if self._terminal:
+            if self._bar is None:
+                label = "Ingesting" if self._what == "files" else "Embedding"
+                self._bar = click.progressbar(length=total, label=label, file=sys.stderr)
+            self._bar.update(done - self._bar.pos)
+        elif (tenth := done * 10 // total) > self._said:
+            self._said = tenth
+            click.echo(f"{done} of {total} {self._what}", err=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.render_finish()
+
+
+def _result_json(result: IngestResult) -> dict[str, object]:
+    return {
+        "files_processed": result.files_processed,
+        "chunks_created": result.chunks_created,
+        "errors": list(result.errors),
+        "exit_code": result.exit_code,
+        "warnings": list(result.warnings),
+        "files_unchanged": result.files_unchanged,
+        "files_removed": result.files_removed,
+        "chunks_embedded": result.chunks_embedded,
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def _result_text(result: IngestResult) -> str:
+    lines = [f"warning: {warning}" for warning in result.warnings]
+    lines += [f"error: {error}" for error in result.errors]
+    lines += [
+        f"files processed  {result.files_processed} ({result.files_unchanged} unchanged)",
+        f"files removed    {result.files_removed}",
+        f"chunks created   {result.chunks_created} ({result.chunks_embedded} embedded)",
+        f"errors           {len(result.errors)}",
+        f"took             {result.seconds:.1f} s",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,88 @@
+"""Read one document: bytes, then the reader its suffix asks for. What cannot be read says why in one line."""
+
+import hashlib
+from pathlib import Path, PurePosixPath
+
+from citewell.errors import UnreadableFile
+from citewell.ingest.readers.markdown import read_markdown
+from citewell.ingest.readers.plain import LANGUAGES, read_code, read_text
+from citewell.ingest.site_paths import title_of
+from citewell.models import ParsedDocument
+
+READER_VERSION = 3
+"""Raise it when readers or chunking give other chunks for the same bytes: every file is then read anew."""
+
+LARGEST_FILE_BYTES = 50_000_000
+
+_MARKDOWN = (".md", ".mdx")
+SUFFIXES = (*_MARKDOWN, ".rst", ".html", ".htm", ".pdf", ".docx", ".txt", *LANGUAGES)
+
+
+def read_bytes(location: Path) -> bytes:
+    try:
+        if (size := location.stat().st_size) > LARGEST_FILE_BYTES:
+            limit = LARGEST_FILE_BYTES // 1_000_000
+            raise UnreadableFile(f"{size / 1e6:.0f} MB is more than the {limit} MB a file may have; split it")
+        return location.read_bytes()
+    except OSError as error:
+        raise UnreadableFile(f"cannot be read ({error.strerror or error})") from error
+
+
+def fingerprint(content: bytes, recipe: str) -> str:
+    """Equal exactly when the same bytes would be read and cut the same way; `recipe` says how."""
+    return hashlib.sha256(f"{READER_VERSION}:{recipe}:".encode() + content).hexdigest()
+
+
+def check_kind(path: str) -> None:
+    """Raise UnreadableFile for a file that there is no reader for, going by its name."""
+    suffix = PurePosixPath(path).suffix
+    if suffix.lower() not in SUFFIXES:
+        raise UnreadableFile(f"cannot read {suffix or 'a file without a suffix'}; readable are {', '.join(SUFFIXES)}")
+
+
+def parse(path: str, content: bytes) -> ParsedDocument:
+    """The manuscript in a document's bytes."""
+    check_kind(path)
+    if not content.strip():
+        raise UnreadableFile("an empty file")
+    return _read(PurePosixPath(path).suffix.lower(), content, fallback_title=title_of(path))
+
+
+def _read(suffix: str, content: bytes, *, fallback_title: str) -> ParsedDocument:
+    match suffix:
+        case ".md" | ".mdx":
+            return read_markdown(_decoded(content), mdx=suffix == ".mdx", fallback_title=fallback_title)
+        case ".rst":
+            from citewell.ingest.readers.rst import read_rst
+
+            return read_rst(_decoded(content), fallback_title=fallback_title)
+        case ".html" | ".htm":
+            from citewell.ingest.readers.html import read_html
+
+            return read_html(content, fallback_title=fallback_title)
+        case ".pdf":
+            from citewell.ingest.readers.pdf import read_pdf
+
+            return read_pdf(content, fallback_title=fallback_title)
+        case ".docx":
+            from citewell.ingest.readers.docx import read_docx
+
+            return read_docx(content, fallback_title=fallback_title)
+        case ".txt":
+            return read_text(_decoded(content), fallback_title=fallback_title)
+        case _:
+            return read_code(_decoded(content), fallback_title=fallback_title, language=LANGUAGES[suffix])
+
+
+def _decoded(content: bytes) -> str:
+    """Text as UTF-8, or UTF-16 where it says so; the same book checked out with other line ends has the same ids."""
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        source = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        if b"\0" in content[:1000]:
+            raise UnreadableFile("a binary file, not text") from error
+        raise UnreadableFile(f"not UTF-8 text (byte {error.start}); save it as UTF-8") from error
+    if "\0" in source:
+        raise UnreadableFile("a binary file, not text")
+    return source.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,1 @@
+"""Requests and responses of the endpoints under `/api/v1`."""

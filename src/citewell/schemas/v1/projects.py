@@ -1,0 +1,24 @@
+"""`/api/v1/projects`: everything lives in one."""
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from citewell.schemas.fields import Name
+
+
+class ProjectRequest(BaseModel):
+    name: Name = Field(examples=["handbook"], description="The same name is the same project on every server.")
+
+
+class Project(BaseModel):
+    id: UUID
+    name: str
+    createdAt: datetime | None = Field(description="Null for the default project before anything is in it.")  # noqa: N815
+    documents: int = Field(ge=0)
+    chunks: int = Field(ge=0)
+
+
+class ProjectList(BaseModel):
+    projects: list[Project]

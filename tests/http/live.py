@@ -1,0 +1,223 @@
+"""The application behind a real socket, in a thread of this process, and clients that misbehave on the wire."""
+
+import asyncio
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
+from uuid import UUID
+
+import uvicorn
+
+from citewell.http.app import create_app
+from citewell.models import NO_FILTERS, Filters, Matrix, Passage, Vector
+from citewell.ports import Embeddable, Embedder, Embedding, Index
+from citewell.settings import Settings
+from citewell.similarity_scale import SimilarityScale
+from citewell.wiring import AnswerResources
+
+T = TypeVar("T")
+Before = Callable[[], Awaitable[None]]
+
+
+class Live:
+    """A server that answers on loopback; `app` and `loop` are its own, to look at."""
+
+    def __init__(self, settings: Settings, *, send_buffer: int | None = None) -> None:
+        self.app = create_app(settings)
+        self._listener = socket.socket(proto=socket.IPPROTO_TCP)
+        if send_buffer:
+            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
+        self._listener.bind(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        self._server = uvicorn.Server(uvicorn.Config(self.app, log_config=None, access_log=False))
+        self._ended: Future[None] = Future()
+        self.loop = asyncio.new_event_loop()
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, daemon=True).start()
+        until(lambda: self._server.started or self._ended.done(), "it starts")
+        self.well: AnswerResources = self.app.state.reading
+
+    def stop(self) -> None:
+        self.app.state.reading = self.well
+        self._server.should_exit = True
+        self._ended.result(timeout=30)
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+                runner.run(self._server.serve(sockets=[self._listener]))
+            self._ended.set_result(None)
+        except BaseException as error:  # noqa: BLE001 (it is raised again where the server is stopped)
+            self._ended.set_exception(error)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """What this gives when it runs beside the server."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=30)
+
+    @property
+    def running(self) -> int:
+        count: int = self.app.state.gate.running
+        return count
+
+    def use(self, *, index: Index | None = None, embedder: Embedder | None = None, patience: float = 10.0) -> None:
+        """From now on questions are answered with these engines; without any, with its own."""
+        own = self.well.engines
+        engines = replace(
+            own,
+            index=index or own.index,
+            embedder=embedder or own.embedder,
+            index_timeout_seconds=patience,
+            embedder_timeout_seconds=patience,
+        )
+        self.app.state.reading = replace(self.well, engines=engines)
+
+
+@contextmanager
+def live(settings: Settings, *, send_buffer: int | None = None) -> Iterator[Live]:
+    server = Live(settings, send_buffer=send_buffer)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+class WaitingIndex:
+    """The index, asked only after `before`; `change` may make other passages of what was found."""
+
+    def __init__(self, index: Index, before: Before, *, change: Callable[[Passage], Passage] = lambda one: one) -> None:
+        self._index = index
+        self._before = before
+        self._change = change
+
+    async def search(
+        self, project: UUID, *, vector: Vector, words: str, limit: int, where: Filters = NO_FILTERS
+    ) -> tuple[Passage, ...]:
+        await self._before()
+        found = await self._index.search(project, vector=vector, words=words, limit=limit, where=where)
+        return tuple(self._change(one) for one in found)
+
+    async def frequencies(
+        self, project: UUID, stems: Sequence[str], *, where: Filters = NO_FILTERS
+    ) -> tuple[int, list[int]]:
+        await self._before()
+        return await self._index.frequencies(project, stems, where=where)
+
+    async def scale(self) -> SimilarityScale:
+        return await self._index.scale()
+
+    async def close(self) -> None:
+        await self._index.close()
+
+
+class WaitingEmbedder:
+    """The embedder, asked only after `before`."""
+
+    fitted = True
+
+    def __init__(self, embedder: Embedder, before: Before) -> None:
+        self.model, self.dimensions = embedder.model, embedder.dimensions
+        self._embedder = embedder
+        self._before = before
+
+    async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
+        await self._before()
+        return await self._embedder.embed_passages(passages)
+
+    async def embed_query(self, text: str) -> Vector:
+        await self._before()
+        return await self._embedder.embed_query(text)
+
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        return await self._embedder.embed_queries(texts)
+
+    async def warm(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        await self._embedder.close()
+
+
+class Held:
+    """Keeps whoever awaits it until `release()`, and counts who waits and who was cancelled while waiting."""
+
+    def __init__(self) -> None:
+        self._released = threading.Event()  # of no loop: tests release it from another thread
+        self.waiting = 0
+        self.cancelled = 0
+
+    async def __call__(self) -> None:
+        self.waiting += 1
+        try:
+            while not self._released.is_set():  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.waiting -= 1
+
+    def release(self) -> None:
+        self._released.set()
+
+
+class Wire:
+    """One request on a raw connection, so that a client can read late, half or not at all, and leave as it likes."""
+
+    def __init__(self, port: int, *, receive_buffer: int | None = None) -> None:
+        self.socket = socket.socket()
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(30)
+        self.socket.connect(("127.0.0.1", port))
+        self._had = b""
+
+    def post(self, path: str, body: object, **headers: str) -> "Wire":
+        self.socket.sendall(request_bytes(path, body, **headers))
+        return self
+
+    def read_until(self, mark: bytes) -> bytes:
+        """All that came since the last look, to the end of this."""
+        while mark not in self._had:
+            came = self.socket.recv(65536)
+            assert came, f"the connection ended before {mark!r}: {self._had[-300:]!r}"
+            self._had += came
+        taken, _, self._had = self._had.partition(mark)
+        return taken + mark
+
+    def __del__(self) -> None:
+        self.socket.close()
+
+    def leave(self) -> None:
+        """Close at once: what is on its way is refused."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+
+def request_bytes(path: str, body: object, **headers: str) -> bytes:
+    content = json.dumps(body).encode()
+    lines = [
+        f"POST {path} HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: application/json",
+        f"Content-Length: {len(content)}",
+        *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items()),
+    ]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + content
+
+
+def until(condition: Callable[[], bool], hope: str, *, seconds: float = 20.0) -> None:
+    """Wait for something that is bound to come."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{hope}: not within {seconds} s"
+        time.sleep(0.01)
