@@ -147,7 +147,7 @@ async def _written(
     )
     if not context.passages:
         raise WriterUnavailable("no passage fits into CITEWELL_LLM_CONTEXT_TOKENS beside the rules and the question")
-    pipeline = Pipeline(context, work.rules, selection=case.selection, strict=context.engines.strict)
+    pipeline = Pipeline(context.passages, work.rules, selection=case.selection, strict=context.engines.strict)
     spent: TokenUsage | None = None
     waiting: list[Piece] = []
     shown = False

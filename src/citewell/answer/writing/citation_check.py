@@ -42,9 +42,10 @@ def place_citations(parts: Sequence[str | Passage], given: Sequence[Passage]) ->
     before, line = "", ""
     for is_text, group in groupby(parts, key=lambda part: isinstance(part, str)):
         if is_text:
-            before = "".join(part for part in group if isinstance(part, str))
+            texts = [part for part in group if isinstance(part, str)]
+            before = "".join(texts)
             line = (line + before).rpartition("\n")[2]
-            placed.append(before)
+            placed += texts
             continue
         leads = not any(char.isalnum() for char in line)
         cited = list(dict.fromkeys(part for part in group if not isinstance(part, str)))

@@ -16,7 +16,6 @@ from itertools import groupby
 from citewell.answer.sanitize import CITED, AllowedTargets, Prompt, Sanitizer
 from citewell.answer.writing.citation_check import Citation, check, is_borne_out, place_citations
 from citewell.answer.writing.citation_markers import mark_citations
-from citewell.answer.writing.context import PassageContext
 from citewell.answer.writing.markdown import HIDDEN, opens_block
 from citewell.answer.writing.preamble import Preamble
 from citewell.answer.writing.unit_stream import Unit, UnitStream
@@ -28,16 +27,17 @@ _CONTROL = str.maketrans({CITED: "\ufffd", HIDDEN: "\ufffd"})
 class Pipeline:
     """`feed` it what an LLM writes, get what a reader sees; `segments` are the answer so far.
 
-    Every citation is of the `selection`, if there is one. When `strict`, what no passage supports is not shown.
+    It may cite the `passages` by number, from 1 on; more may be added while it writes. Every citation is of the
+    `selection`, if there is one. When `strict`, what no passage supports is not shown.
     """
 
     def __init__(
-        self, context: PassageContext, rules: str, *, selection: Passage | None = None, strict: bool = False
+        self, passages: Sequence[Passage], rules: str, *, selection: Passage | None = None, strict: bool = False
     ) -> None:
         self.segments: list[Segment] = []
         self.has_words = False
         """Whether there was a word for the reader, be it shown or not."""
-        self._context, self._selection, self._strict = context, selection, strict
+        self._passages, self._selection, self._strict = passages, selection, strict
         self._preamble = Preamble()
         self._prompt = Prompt(rules)
         self._units = UnitStream(lambda text: not self._prompt.may_go_on(text))
@@ -58,7 +58,7 @@ class Pipeline:
         return self._preamble.declined and not any(segment.passages for segment in self.segments)
 
     def _sources(self) -> Iterator[str]:
-        return (text for passage in self._context.passages for text in (passage.chunk.text, passage.chunk.url or ""))
+        return (text for passage in self._passages for text in (passage.chunk.text, passage.chunk.url or ""))
 
     def _release(self, units: Sequence[Unit]) -> list[Piece]:
         """What is shown of the units; in a block of code, the last line has the verdict."""
@@ -77,21 +77,21 @@ class Pipeline:
         """The unit without what may not leave, with passages in place of their numbers."""
         before, text, numbers = self._sanitizer.shown, unit.text, list[int]()
         if not unit.is_code:
-            text, numbers = mark_citations(text, lambda number: self._context.at(number) is not None, before=before)
+            text, numbers = mark_citations(text, lambda number: 0 < number <= len(self._passages), before=before)
         text = self._prompt.remove(text, before)
         text = self._sanitizer.clean(text, is_code=unit.is_verbatim)
         if text != unit.text and opens_block(text):
             self._units.is_sure = False
         cited = iter(numbers)
         parts = (part for part in re.split(f"({CITED})", text) if part)
-        return [self._context.passages[next(cited) - 1] if part == CITED else part for part in parts]
+        return [self._passages[next(cited) - 1] if part == CITED else part for part in parts]
 
     def _finish(self) -> list[Piece]:
         """The unit with its verdict, unless the answer is strict and no passage supports it."""
-        parts = place_citations(self._open, self._context.passages)
+        parts = place_citations(self._open, self._passages)
         segment, pieces = check(parts), self._show(parts)
         self._open, self._shown = [], 0
-        if self._strict and not is_borne_out(segment, self._context.passages):
+        if self._strict and not is_borne_out(segment, self._passages):
             return []
         if self._selection and segment.quotes:
             quotes = ((self._selection, segment.quotes[0][1]),)

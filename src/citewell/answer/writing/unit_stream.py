@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from citewell.answer.writing.markdown import is_sentence, mask
+from citewell.answer.writing.markdown import HIDDEN, is_sentence, mask
 from citewell.text import split_units
 
 LONGEST = 2000
@@ -171,7 +171,7 @@ class UnitStream:
         if not found:
             return None
         place = begin + found.start("word")
-        masked = mask(self._text).text.replace("\x01", "x")
+        masked = mask(self._text).text.replace(HIDDEN, "X")
         before = _CITATIONS.sub("", masked[:place])
         item = _ITEM.match(before)
         before = before[item.end() :] if item else before

@@ -133,7 +133,7 @@ ADDRESSES: list[Case] = [
     ("magnet:?xt=urn:what foo", "foo"),
     ("slack:what@evil.org foo", "slack:what foo"),
     ("https://" + "a" * 3000 + " foo", "foo"),
-    ("![x](https://evil.org/" + "a" * 3000 + ") foo", ") foo"),
+    ("![x](https://evil.org/" + "a" * 3000 + ") foo", "foo"),
 ]
 
 HTML: list[Case] = [
@@ -189,7 +189,7 @@ NOT_CODE: list[Case] = [
     ("~~~\nfoo\n~~~~\n![x](evil)", "~~~\nfoo\n~~~~\n"),
     ("~~~\n```\n~~~\n![x](evil)", "~~~\n```\n~~~\n"),
     ("```\n    ```\n![x](https://evil.org)\n```\n![x](evil)", "```\n    ```\n![x](https://evil.org)\n```\n"),
-    ("![x](evil)```\n![x](evil)\n```\n![x](evil)", "```\n![x](evil)\n```\n"),
+    ("![x](evil)```\n![x](evil)\n```\n![x](evil)", "```\n\n```\n"),
     ("foo\n    ![x](evil)", "foo\n   "),
     ("- foo\n\n    ![x](evil)", "- foo\n\n   "),
     ("$$\n![x](evil)\n$$", "$$\n\n$$"),
