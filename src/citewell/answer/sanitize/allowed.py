@@ -11,26 +11,24 @@ _AFTER = r"(?![\w/%~@#=&+$-]|[.,:;!?'*()]+[\w/%~@#=&+$-])"
 
 
 class AllowedTargets:
-    """The addresses in the passages of an answer; more passages may be added while it is written.
+    """AllowedTargets(lambda: ["See https://a.org/b."]).has("https://a.org/b") -> True, but not so "https://a.org/b?q=1".
 
-    allowed = AllowedTargets(lambda: ["See https://a.org/b."])
-    allowed.has("https://a.org/b") -> True; allowed.has("https://a.org/b?q=1") -> False
+    The texts are asked for each time: more may be added while an answer is written.
     """
 
     def __init__(self, texts: Callable[[], Iterable[str]]) -> None:
         self._texts = texts
 
     def has(self, target: str) -> bool:
-        """Whether this address, as it is written or as it is read, stands in a text, whole."""
-        return any(self.has_exactly(reading) for reading in readings(target))
+        """Whether this address, or this tag, stands in a text just so, whole."""
+        texts = [text for text in self._texts() if target in text] if target.strip() else []
+        is_tag = target.startswith("<") and target.endswith(">")
+        return bool(texts) if is_tag else any(re.search(_BEFORE + re.escape(target) + _AFTER, text) for text in texts)
+
+    def has_url(self, target: str) -> bool:
+        """Whether this address stands in a text, as it is written or as it is read."""
+        return any(map(self.has, readings(target)))
 
     def has_link(self, target: str) -> bool:
         """Whether this address may be that of a link: it stands in a text and runs no script."""
-        return self.has(target) and not runs_script(target)
-
-    def has_exactly(self, target: str) -> bool:
-        """Whether this address, or this tag, stands in a text just so, whole."""
-        texts = [text for text in self._texts() if target in text] if target.strip() else []
-        if target.startswith("<") and target.endswith(">"):
-            return bool(texts)
-        return any(re.search(_BEFORE + re.escape(target) + _AFTER, text) for text in texts)
+        return self.has_url(target) and not runs_script(target)

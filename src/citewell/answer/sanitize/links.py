@@ -1,4 +1,4 @@
-"""Where the target of a Markdown link ends, and what it points at. Pure."""
+"""Where the target of a Markdown link or definition ends, and what it points at. Pure."""
 
 import html
 import re
@@ -10,12 +10,13 @@ _LONGEST = 4000  # characters of a target
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202f\u2060\ufeff]")
 _SCRIPT = re.compile(r"(?:javascript|vbscript|data|file|blob|view-source):", re.IGNORECASE)
-_SPACE = re.compile(r"[ \t\r\n]*")
 _BLANK_LINE = re.compile(r"\n[ \t]*\r?\n|\r[ \t]*\r")
+_NOT_SPACE = re.compile(r"[^ \t\r\n]|\Z")
+_DEFINITION = re.compile(r"\]:[ \t]*\r?\n?[ \t]*(<[^<>\r\n]*>|[^\s<]\S*)(?:[ \t]+[\"'(][^\r\n]*)?[ \t]*(?=[\r\n]|\Z)")
 
 
 class Link(NamedTuple):
-    """Where `(target "title")` ends, and what it points at."""
+    """Where a target ends, with its title and what closes it, and what it points at."""
 
     end: int
     target: str
@@ -32,9 +33,8 @@ def runs_script(target: str) -> bool:
 
 
 def link_target(text: str, at: int) -> Link | None:
-    """The parenthesis of a link that opens at `at`; None if it is none."""
-    stop = min(len(text), at + _LONGEST)
-    begin = _past_space(text, at + 1)
+    """The parenthesis of a link that opens at `at`, `(target "title")`; None if it is none."""
+    stop, begin = min(len(text), at + _LONGEST), _past_space(text, at + 1)
     found = parseLinkDestination(text, begin, stop)
     end = found.pos if found.ok else begin
     after = _past_space(text, end)
@@ -42,10 +42,14 @@ def link_target(text: str, at: int) -> Link | None:
         after = _past_space(text, title.pos)
     if text[after : after + 1] != ")" or _BLANK_LINE.search(text, at, after):
         return None
-    target = text[begin + 1 : end - 1] if text[begin] == "<" else text[begin:end]
-    return Link(after + 1, target)
+    return Link(after + 1, text[begin + 1 : end - 1] if text[begin] == "<" else text[begin:end])
+
+
+def definition_target(text: str, at: int) -> Link | None:
+    """The target of a definition whose label closes at `at`, `]: target "title"`; None if it is none."""
+    found = _DEFINITION.match(text, at)
+    return Link(found.end(), found[1].removeprefix("<").removesuffix(">")) if found else None
 
 
 def _past_space(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    return space.end() if space else at
+    return found.start() if (found := _NOT_SPACE.search(text, at)) else at

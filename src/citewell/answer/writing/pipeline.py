@@ -9,7 +9,7 @@ The same however the text is cut into deltas. Pure.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -49,8 +49,8 @@ class Pipeline:
         return self._release(self._units.feed(self._preamble.feed(delta).translate(_CONTROL)))
 
     def end(self) -> list[Piece]:
-        units = self._units.feed(self._preamble.end().translate(_CONTROL)) + self._units.end()
-        return self._release(units) + (self._finish() if self.has_words else [])
+        pieces = self._release(self._units.feed(self._preamble.end().translate(_CONTROL)))
+        return pieces + self._release(self._units.end()) + (self._finish() if self.has_words else [])
 
     @property
     def declined(self) -> bool:
@@ -60,7 +60,7 @@ class Pipeline:
     def _sources(self) -> Iterator[str]:
         return (text for passage in self._passages for text in (passage.chunk.text, passage.chunk.url or ""))
 
-    def _release(self, units: Sequence[Unit]) -> list[Piece]:
+    def _release(self, units: Iterable[Unit]) -> list[Piece]:
         """What is shown of the units; in a block of code, the last line has the verdict."""
         pieces: list[Piece] = []
         for unit in units:

@@ -5,7 +5,7 @@ long as it is not longer than any that is meant for a reader.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from citewell.answer.writing.markdown import HIDDEN, is_sentence, mask
@@ -61,17 +61,17 @@ class UnitStream:
         self._item = 0  # where the text of the last list item begins
         self._has_lists = False
 
-    def feed(self, text: str) -> list[Unit]:
-        """The units that have ended with this text.
+    def feed(self, text: str) -> Iterator[Unit]:
+        """The units that have ended with this text, each before the text after it is read.
 
-        feed("One. Two three.") -> [Unit("One. ")]; end() -> [Unit("Two three.")]
+        feed("One. Two three.") -> Unit("One. "); end() -> Unit("Two three.")
         """
         for char in text:
             self._take(char)
-        ended, self._ended = self._ended, []
-        return ended
+            yield from self._ended
+            self._ended = []
 
-    def end(self) -> list[Unit]:
+    def end(self) -> Iterator[Unit]:
         if not self._fence and (place := self._next_sentence()):
             self._cut(place)
         if self._text:
@@ -79,7 +79,7 @@ class UnitStream:
             self._cut(
                 len(self._text), is_last=not is_code or self._fence_ends(self._text[self._line :]), is_code=is_code
             )
-        return self.feed("")
+        yield from self._ended
 
     def _take(self, char: str) -> None:
         if char.isspace():
@@ -118,7 +118,7 @@ class UnitStream:
             goes_on = char.islower() and not self._after_gap and before[-1:] not in (*_STOPS, ":")
             if before and not goes_on and not (was_indented and is_indented):
                 self._cut_if_closed(self._line)
-            self._is_indented = is_indented
+            self._is_indented = is_indented and (was_indented or not self._text[: self._line].strip())
 
     def _end_line(self) -> None:
         line = self._text[self._line :]
