@@ -87,7 +87,7 @@ def mark_citations(text: str, known: Callable[[int], bool], *, before: str = "")
 
 class _Marking:
     def __init__(self, text: str, known: Callable[[int], bool], before: str) -> None:
-        self._text, self._view, self._known = text, mask(text).text, known
+        self._text, self._view, self._known = text, mask(text)[0], known
         self._past = before  # the end of what is done with, code and formulas hidden
         self._parts: list[str] = []
         self._numbers: list[int] = []

@@ -1,4 +1,4 @@
-"""What a writer says that is not for its reader: what it thinks first, and its word for "not covered". Pure."""
+"""Take what is not for a reader out of an LLM's stream: what it thinks first, its word for "not covered". Pure."""
 
 from citewell.answer.writing.prompt import NOT_COVERED
 
@@ -7,55 +7,36 @@ _MOST_MARKS = 20  # characters before the first word
 
 
 class Preamble:
-    """Takes both out of a stream; after the word, where nothing else was said before it, takes out everything."""
+    """`feed` it a stream; after the word for "not covered", where nothing was written before it, nothing comes out."""
 
     def __init__(self) -> None:
         self.declined = False
         """Whether the word was there."""
-        self._held = ""
-        self._spoke = False
-        self._thinks = False
-        self._silent = False
+        self._buffer = ""
+        self._has_words = self._is_silent = False
 
-    def feed(self, text: str) -> str:
-        self._held += text
-        if not self._spoke and not self._thinks:
-            self._held = self._held.lstrip()
-            if self._held and _THINKS.startswith(self._held):
-                return ""  # it may be about to
-            self._thinks = self._held.startswith(_THINKS)
-        if self._thinks:
-            _, thought, rest = self._held.partition(_THOUGHT)
-            if not thought:
-                self._held = _THINKS + self._held[-len(_THOUGHT) :]
-                return ""
-            self._thinks, self._held = False, ""
-            return self.feed(rest)
-        return self._heard(ended=False)
+    def feed(self, text: str, *, is_end: bool = False) -> str:
+        text = self._buffer + text if self._has_words else (self._buffer + text).lstrip()
+        if not self._has_words and text.startswith(_THINKS):
+            _, closed, rest = text.partition(_THOUGHT)
+            self._buffer = "" if closed else _THINKS + text[len(_THINKS) :][-len(_THOUGHT) :]
+            return self.feed(rest, is_end=is_end) if closed else ""
+        while NOT_COVERED in text:
+            self.declined = True
+            before, _, after = text.partition(NOT_COVERED)
+            self._is_silent = self._is_silent or not (self._has_words or _has_words(before))
+            text = before + after
+        begun = next((n for n in range(len(NOT_COVERED) - 1, 0, -1) if text.endswith(NOT_COVERED[:n])), 0)
+        shown = text if is_end else text[: len(text) - begun]
+        is_first = not (self._has_words or self._is_silent or _has_words(shown))  # "**" may stand before the word
+        may_think = not self._has_words and _THINKS.startswith(text)
+        shown = "" if not is_end and (may_think or (is_first and len(shown) < _MOST_MARKS)) else shown
+        self._buffer, self._has_words = text[len(shown) :], self._has_words or _has_words(shown)
+        return "" if self._is_silent else shown
 
     def end(self) -> str:
-        return "" if self._thinks else self._heard(ended=True)
-
-    def _heard(self, *, ended: bool) -> str:
-        said, found, rest = self._held.partition(NOT_COVERED)
-        if found:
-            self.declined = True
-            self._silent = self._silent or not (self._spoke or _has_words(said))
-            self._held = said + rest
-            return self._heard(ended=ended)
-        cut = len(self._held) if ended else len(self._held) - _begun(self._held)
-        said = self._held[:cut]
-        if not (ended or self._spoke or self._silent or _has_words(said)) and len(said) < _MOST_MARKS:
-            return ""  # "**" may be all that stands before the word
-        self._held = self._held[cut:]
-        self._spoke = self._spoke or _has_words(said)
-        return "" if self._silent else said
+        return self.feed("", is_end=True)
 
 
 def _has_words(text: str) -> bool:
-    return any(mark.isalnum() for mark in text)
-
-
-def _begun(text: str) -> int:
-    """How many characters at the end may be the beginning of the word."""
-    return next((n for n in range(min(len(text), len(NOT_COVERED) - 1), 0, -1) if NOT_COVERED.startswith(text[-n:])), 0)
+    return any(char.isalnum() for char in text)

@@ -14,19 +14,20 @@ from citewell.text import split_units
 LONGEST = 2000
 """Characters of a unit, after which it is cut at a blank; where there is none, after twice as many."""
 
-_STOPS = frozenset(".!?…")
+_STOPS = (".", "!", "?", "…")
 _MOST_STOPS = 40  # in a sentence; what has more is none
 _CITED = r"(?:[ \t]?(?:[\[【［][^\[\]【】［］\n]{1,80}[\]】］](?:\([^()\s]*\))?|\((?:see )?\[\d+\]\)))*"
 _NEAR = 400  # characters before the end in which the next word may begin
-_NEXT_WORD = re.compile(rf"""[.!?…]["'”’)\]*_]*{_CITED}\s+(?P<word>\S+)\Z""")
+_NEXT_WORD = re.compile(rf"""[.!?…]["'”’)\]*_]*{_CITED}\s+(?P<word>\S+)\s*\Z""")
+_BRACKETS = "”」』）)[【［("
+_AFTER_FULL_STOP = frozenset("。！？”」』）)]】］ \n")
 _FULL_STOP = re.compile(rf"[。！？][”」』）)]*{_CITED}\s*\Z")
 _CITATIONS = re.compile(rf"(?<=[.!?…\w]){_CITED}")
 _OPEN = re.compile(
     r"\[(?:(?!\n\s*\n)[^\[\])]){0,120}\Z|\]\((?:(?!\n\s*\n)[^()]){0,300}\Z|<[A-Za-z/](?:(?!\n\s*\n)[^<>]){0,300}\Z"
     r"|<!--(?:(?!-->)[\s\S]){0,300}\Z|\]:\s*\Z"
 )
-_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
-_FOOTNOTE = re.compile(r"[ \t>]*\[\^[^\]]+\]:")
+_ITEM = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)|\[\^[^\]]+\]:)")
 _FENCE = re.compile(r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)")
 
 
@@ -51,15 +52,11 @@ class UnitStream:
         self._may_end = may_end
         self._ended: list[Unit] = []
         self._text = ""
-        self._stops = 0
         self._line = 0  # where the last line begins
-        self._is_whole_line = True  # nothing of the last line was cut off
-        self._is_blank_line = True
-        self._after_gap = True
+        self._is_whole_line = self._is_blank_line = self._is_after_blank_line = True
         self._fence: re.Match[str] | None = None
-        self._is_indented = False
+        self._is_indented = self._has_lists = False
         self._item = 0  # where the text of the last list item begins
-        self._has_lists = False
 
     def feed(self, text: str) -> Iterator[Unit]:
         """The units that have ended with this text, each before the text after it is read.
@@ -72,31 +69,27 @@ class UnitStream:
             self._ended = []
 
     def end(self) -> Iterator[Unit]:
-        if not self._fence and (place := self._next_sentence()):
-            self._cut(place)
+        self._end_sentence()
         if self._text:
             is_code = self._fence is not None
-            self._cut(
-                len(self._text), is_last=not is_code or self._fence_ends(self._text[self._line :]), is_code=is_code
-            )
+            self._cut(len(self._text), is_code=is_code, is_last=not is_code or self._ends_fence())
         yield from self._ended
 
     def _take(self, char: str) -> None:
         if char.isspace():
-            if 0 < self._stops <= _MOST_STOPS and not self._is_code and (place := self._next_sentence()):
-                self._cut(place)
+            self._end_sentence()
         elif self._is_blank_line:
             self._begin_line(char)
-        elif not self._is_code and char not in "”」』）)[【［(" and _FULL_STOP.search(self._text[-_NEAR:]):
-            self._cut_if_closed(len(self._text))
+        elif char not in _BRACKETS and not self._is_code and self._text[-1:] in _AFTER_FULL_STOP:
+            self._cut_if_closed(len(self._text) if _FULL_STOP.search(self._text[-_NEAR:]) else 0)
         self._text += char
-        self._stops += char in _STOPS
         self._is_blank_line = self._is_blank_line and char.isspace()
         if char == "\n":
             self._end_line()
         elif len(self._text) >= (LONGEST if char.isspace() else 2 * LONGEST):
-            self._text += "" if self._is_code or char.isspace() else " "
-            self._cut(len(self._text), is_last=self._fence is None, is_code=self._fence is not None)
+            is_code = self._fence is not None
+            self._text += "" if is_code or char.isspace() else " "
+            self._cut(len(self._text), is_code=is_code, is_last=not is_code)
 
     @property
     def _is_code(self) -> bool:
@@ -104,84 +97,77 @@ class UnitStream:
 
     def _begin_line(self, char: str) -> None:
         """The first character of a line shows whether it goes on with what stands before."""
-        if self._fence:
-            if ">" not in self._fence["lead"] or char == ">":
-                return
+        if self._fence and ">" in self._fence["lead"] and char != ">":
             self._fence, self.is_sure = None, False  # the quote is over, and its code with it
-        if self._is_whole_line:
-            column = len(self._text[self._line :].expandtabs(4))
-            if self._after_gap and column == 0 and not (char in "-*+" or char.isdigit()):
-                self._item = 0
-            was_indented = self._is_indented
-            is_indented = (was_indented or self._after_gap) and column >= self._item + 4
-            before = self._text[: self._line].rstrip()
-            goes_on = char.islower() and not self._after_gap and before[-1:] not in (*_STOPS, ":")
-            if before and not goes_on and not (was_indented and is_indented):
-                self._cut_if_closed(self._line)
-            self._is_indented = is_indented and (was_indented or not self._text[: self._line].strip())
+        if self._fence or not self._is_whole_line:
+            return
+        column, before = len(self._text[self._line :].expandtabs(4)), self._text[: self._line].rstrip()
+        if self._is_after_blank_line and column == 0 and not (char in "-*+" or char.isdigit()):
+            self._item = 0
+        was_indented, is_indented = self._is_indented, column >= self._item + 4
+        goes_on = char.islower() and not self._is_after_blank_line and not before.endswith((*_STOPS, ":"))
+        if before and not goes_on and not (was_indented and is_indented):
+            self._cut_if_closed(self._line)
+        begins = self._is_after_blank_line and not self._text[: self._line].strip()
+        self._is_indented = is_indented and (was_indented or begins)
 
     def _end_line(self) -> None:
-        line = self._text[self._line :]
-        is_blank = not line.strip(" \t\r\n>")
+        line, size = self._text[self._line :], len(self._text)
         if self._fence:
-            ends = self._is_whole_line and self._fence_ends(line)
+            ends = self._is_whole_line and self._ends_fence()
             if ends or self._may_end(self._text):
-                self._cut(len(self._text), is_last=ends, is_code=not ends or "[" not in line)
+                self._cut(size, is_last=ends, is_code=not ends or "[" not in line)
         elif self._is_whole_line and not self._is_indented:
             if item := _ITEM.match(line):
-                self._item = len(item[0].expandtabs(4))
-            self._has_lists = self._has_lists or bool(item or _FOOTNOTE.match(line))
+                self._item, self._has_lists = len(item[0].expandtabs(4)), True
             if fence := self._opens_fence(line):
-                self._cut(len(self._text), is_last=False)
+                self._cut(size, is_last=False)
                 self._fence = fence
             elif line.lstrip(" \t>").startswith(("|", "#")):
-                self._cut_if_closed(len(self._text))
-        self._after_gap = is_blank
+                self._cut_if_closed(size)
+        self._is_after_blank_line = not line.strip(" \t\r\n>")
         self._line, self._is_whole_line, self._is_blank_line = len(self._text), True, True
 
     def _opens_fence(self, line: str) -> re.Match[str] | None:
         fence = _FENCE.match(line)
-        if not fence or ("`" in fence["mark"] and ("`" in fence["info"] or is_sentence(fence["info"]))):
+        if not fence or (fence["mark"][0] == "`" and ("`" in fence["info"] or is_sentence(fence["info"]))):
             return None
-        in_formula = mask(self._text[: self._line]).is_open
+        in_formula = mask(self._text[: self._line])[1]
         is_plain = not fence["lead"].strip() and len(fence["lead"].expandtabs(4)) < 4 and "|" not in line
         self.is_sure = self.is_sure and is_plain and not in_formula
         return None if in_formula else fence
 
-    def _fence_ends(self, line: str) -> bool:
-        """Whether a line ends the code, be it with a citation after the fence."""
-        opening = self._fence or _FENCE.match("```")
-        indent = len(opening["lead"].expandtabs(4)) if opening else 0
-        column = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip(" "))
+    def _ends_fence(self) -> bool:
+        """Whether the last line ends the code, be it with a citation after the fence."""
+        line, opening = self._text[self._line :].expandtabs(4), self._fence
+        column, indent = len(line) - len(line.lstrip(" ")), len(opening["lead"].expandtabs(4)) if opening else 0
         self.is_sure = self.is_sure and (column >= indent or not line.strip())
         fence = _FENCE.match(line)
-        if not fence or not opening or not fence["mark"].startswith(opening["mark"]):
+        if not fence or not opening or not fence["mark"].startswith(opening["mark"]) or column > indent + 3:
             return False
-        cited = re.match(r"[ \t]*\[[\^0-9]", fence["info"])
-        if column > indent + 3 or (fence["info"].strip() and not cited):
+        is_cited = bool(re.match(r"[ \t]*\[[\^0-9]", fence["info"]))
+        if fence["info"].strip() and not is_cited:
             return False
-        self.is_sure = self.is_sure and not cited and column < 4
-        self._fence = None
+        self._fence, self.is_sure = None, self.is_sure and not is_cited and column < 4
         return True
 
-    def _next_sentence(self) -> int | None:
-        """Where the last word stands, if a sentence ended before it; not so after "e.g." and the like."""
+    def _end_sentence(self) -> None:
+        """Cut before the last word, if a sentence ended before it; not so after "e.g." and the like."""
         begin = max(0, len(self._text) - _NEAR)
-        found = _NEXT_WORD.search(self._text[begin:].rstrip())
-        if not found:
-            return None
+        found = None if self._is_code else _NEXT_WORD.search(self._text[begin:])
+        if not found or sum(map(self._text.count, _STOPS)) > _MOST_STOPS:
+            return
         place = begin + found.start("word")
-        masked = mask(self._text).text.replace(HIDDEN, "X")
-        before = _CITATIONS.sub("", masked[:place])
-        item = _ITEM.match(before)
-        before = before[item.end() :] if item else before
-        ends = any(unit.start == len(before) for unit in split_units(before + masked[place:])[1:])
-        return place if ends and not _OPEN.search(masked[:place]) and self._may_end(self._text[:place]) else None
+        text = mask(self._text)[0].replace(HIDDEN, "X")
+        before = _CITATIONS.sub("", text[:place])
+        before = before[item.end() :] if (item := _ITEM.match(before)) else before
+        if any(unit.start == len(before) for unit in split_units(before + text[place:])[1:]):
+            self._cut_if_closed(place)
 
     def _cut_if_closed(self, place: int) -> None:
         """End a unit, unless a link, a tag or a formula is open."""
-        masked = mask(self._text[:place])
-        if not masked.is_open and not _OPEN.search(masked.text) and self._may_end(self._text[:place]):
+        text, is_open = mask(self._text[:place])
+        if place and not is_open and not _OPEN.search(text) and self._may_end(self._text[:place]):
             self._cut(place)
 
     def _cut(self, place: int, *, is_last: bool = True, is_code: bool = False) -> None:
@@ -189,4 +175,3 @@ class UnitStream:
         self._ended.append(Unit(self._text[:place], is_code or self._is_indented, is_verbatim, is_last))
         self._is_whole_line = self._is_whole_line and place <= self._line
         self._text, self._line = self._text[place:], max(0, self._line - place)
-        self._stops = sum(char in _STOPS for char in self._text)
