@@ -4,7 +4,8 @@ Reads as widely as those who make links of plain text: GitHub's Markdown, and th
 """
 
 import re
-from typing import NamedTuple
+
+from citewell.answer.sanitize.links import Link
 
 _URL = re.compile(
     r"""(?i:(?:https?|ftps?|sftp|file|wss?)://|www\.(?=\w)|(?:mailto|xmpp|(?:java|vb)script):(?=\S)|tel:(?=[+0-9])
@@ -19,15 +20,8 @@ _TRAILING = re.compile(r"(?:[.,:;!?'\"*_~|…>`}”’»]|&\w+;)+\Z")
 _PAIRS = {")": "(", "]": "["}
 
 
-class Url(NamedTuple):
-    """Where an address ends, and the whole of it, with what stands before and belongs to it: "name" of "name@host"."""
-
-    end: int
-    target: str
-
-
-def find_url(text: str, at: int, before: str) -> Url | None:
-    """The address that begins at `at`, where `before` stands before it; None if there is none."""
+def find_url(text: str, at: int, before: str) -> Link | None:
+    """The address that begins at `at`, with the end of `before` that belongs to it: "name" of "name@host.org"."""
     char, last = text[at], before[-1:]
     found = (_URL if char != "/" else _SLASHES if last == ":" else _HOST).match(text, at)
     if not found or (char == "@" and not last.strip()) or (char == "/" and (last.isalnum() or last in ("_", "/"))):
@@ -43,4 +37,4 @@ def find_url(text: str, at: int, before: str) -> Url | None:
         else:
             break
     belongs = _BEFORE[char].search(before) if char in _BEFORE else None
-    return Url(end, (belongs[0] if belongs else "") + text[at:end])
+    return Link(end, (belongs[0] if belongs else "") + text[at:end])

@@ -16,7 +16,7 @@ _DEFINITION = re.compile(r"\]:[ \t]*\r?\n?[ \t]*(<[^<>\r\n]*>|[^\s<]\S*)(?:[ \t]
 
 
 class Link(NamedTuple):
-    """Where a target ends, with its title and what closes it, and what it points at."""
+    """Where a link ends, and what it points at."""
 
     end: int
     target: str

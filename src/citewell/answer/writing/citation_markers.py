@@ -5,7 +5,6 @@ Knows which numbers exist, nothing of the passages that they stand for.
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 from citewell.answer.sanitize import CITED, link_target
 from citewell.answer.writing.markdown import HIDDEN, mask
@@ -53,21 +52,11 @@ _LINE_START = re.compile(r"(?:^|[\r\n])[ \t\u00a0\u202f>]*$")
 _CLOSES = frozenset(".,;:!?)]}»”’…%\r\n" + "".join(_BLANKS))
 
 
-class Marked(NamedTuple):
-    """A text with `CITED` in place of each citation, and the numbers that are cited, in order."""
-
-    text: str
-    numbers: list[int]
+_Bracket = tuple[int, list[int]]
+"""Where a bracket that cites ends, and the known numbers in it."""
 
 
-class _Bracket(NamedTuple):
-    """A bracket that cites, up to `end`, with the known numbers in it."""
-
-    end: int
-    numbers: list[int]
-
-
-def mark_citations(text: str, known: Callable[[int], bool], *, before: str = "") -> Marked:
+def mark_citations(text: str, known: Callable[[int], bool], *, before: str = "") -> tuple[str, list[int]]:
     """Put `CITED` in place of each number of a passage that is cited; `before` is what stands before the text.
 
     mark_citations("Lift the foot [1, 9][3].", {1, 3}.__contains__) -> ("Lift the foot\\0\\0.", [1, 3])
@@ -92,7 +81,7 @@ class _Marking:
         self._parts: list[str] = []
         self._numbers: list[int] = []
 
-    def run(self) -> Marked:
+    def run(self) -> tuple[str, list[int]]:
         at = 0
         while opening := _OPENING.search(self._view, at):
             start = opening.start()
@@ -100,7 +89,7 @@ class _Marking:
             bracket = self._bracket(start)
             at = self._cite(start, bracket) if bracket else self._keep(start, start + 1)
         self._keep(at, len(self._text))
-        return Marked("".join(self._parts), self._numbers)
+        return "".join(self._parts), self._numbers
 
     def _cite(self, start: int, bracket: _Bracket | None) -> int:
         """Cite what stands together from here on; where nothing is left of it, nothing may show that something was."""
@@ -108,13 +97,14 @@ class _Marking:
         if self._parts and self._parts[-1].endswith(_BLANKS):
             gap, self._parts[-1] = self._parts[-1][-1], self._parts[-1][:-1]
         while bracket:
-            if bracket.numbers and is_cited:  # the comma between stays, the blank before the citation does not
+            end, numbers = bracket
+            if numbers and is_cited:  # the comma between stays, the blank before the citation does not
                 self._keep(at, start - self._view[at:start].endswith(_BLANKS))
-            is_cited = is_cited or bool(bracket.numbers)
-            self._numbers += bracket.numbers
-            self._parts.append(CITED * len(bracket.numbers))
+            is_cited = is_cited or bool(numbers)
+            self._numbers += numbers
+            self._parts.append(CITED * len(numbers))
             self._past += CITED
-            at = bracket.end
+            at = end
             joint = _JOINT.match(self._view, at)
             start = joint.end() if joint else at
             bracket = self._bracket(start)
@@ -130,7 +120,7 @@ class _Marking:
             return self._citation(at)
         whole = None if self._is_attached() else _ONLY_CITED.match(self._view, at, at + _LONGEST)
         brackets = _CITATION.findall(whole[0]) if whole else ()
-        return _Bracket(whole.end(), []) if whole and not any(self._cited(one) != [] for one in brackets) else None
+        return (whole.end(), []) if whole and not any(self._cited(one) != [] for one in brackets) else None
 
     def _citation(self, at: int) -> _Bracket | None:
         found = _CITATION.match(self._view, at, at + _LONGEST)
@@ -142,12 +132,12 @@ class _Marking:
             return None
         end, rest = found.end(), self._view[found.end() : found.end() + 3]
         if self._view[at] != "[":
-            return _Bracket(end, numbers)
+            return (end, numbers)
         if rest[:1] == ":" and _LINE_START.search(self._past):
-            return _Bracket(end + 1, []) if is_id else None
+            return (end + 1, []) if is_id else None
         if not is_id and self._is_attached() and (_GOES_ON.match(rest) or _SUBSCRIPTED.search(self._past)):
             return None
-        return self._linked(end, numbers) if rest[:1] == "(" else _Bracket(end, numbers)
+        return self._linked(end, numbers) if rest[:1] == "(" else (end, numbers)
 
     def _linked(self, end: int, numbers: list[int]) -> _Bracket | None:
         """A bracket with a parenthesis right after it: the target of a link goes with it, other text stays."""
@@ -157,7 +147,7 @@ class _Marking:
         after = link.end if link else len(self._text) if unclosed else end
         if self._is_attached() and not _ADDRESS_LIKE.search(self._text, end, after):
             return None
-        return _Bracket(after, numbers)
+        return (after, numbers)
 
     def _cited(self, bracket: str) -> list[int] | None:
         """The numbers in a bracket that exist; None if it does not cite."""
