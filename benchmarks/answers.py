@@ -150,7 +150,7 @@ async def _asked(question: Question, one: Set, *, engines: AnswerEngines) -> tup
     pieces = flow.answer(question.text, project=PROJECT, engines=engines)
     _, answer = await flow.collect(pieces, NumberedMarkers().render)
     relevant = {file.split("#page=")[0] for file in question.relevant}
-    right = question.answerable and any(one.named(passage.chunk.source) in relevant for passage in answer.found)
+    right = question.answerable and any(one.named(passage.chunk.source) in relevant for passage in answer.retrieved)
     return answer.confidence, float(right), float(question.answerable)
 
 

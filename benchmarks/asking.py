@@ -125,7 +125,7 @@ _seen: dict[str, Passage] = {}
 def _shared(passage: Passage) -> Passage:
     """The passage with the words it shares with every other finding of its chunk: memory for one, not for thousands."""
     known = _seen.setdefault(passage.chunk.id, passage)
-    return replace(passage, chunk=known.chunk, spoken=known.spoken)
+    return replace(passage, chunk=known.chunk, sentence_stems=known.sentence_stems)
 
 
 async def _ask(one: Set, row: Question, kind: str, *, engines: AnswerEngines) -> Asked:

@@ -75,16 +75,16 @@ async def report(asked: Sequence[Asked], engines: AnswerEngines) -> None:
         for one in asked:
             hint = {"nowhere": "", "there": one.near, "elsewhere": one.far}[name]
             text, answer = await told(one.question.text, hint, engines)
-            files = [passage.chunk.source in one.question.files for passage in answer.found]
+            files = [passage.chunk.source in one.question.files for passage in answer.retrieved]
             key = any(key.casefold() in text.casefold() for key in one.question.answers)
-            rows.append((files[0], any(files), answer.found[0].chunk.id in one.right, key, not answer.confidence))
+            rows.append((files[0], any(files), answer.retrieved[0].chunk.id in one.right, key, not answer.confidence))
         shares = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
         print(f"{name:10} {len(rows):6} " + "{:7.3f} {:7.3f} {:9.3f} {:11.3f} {:9.3f}".format(*shares))
     for question in POINTING:
         places = []
         for one in asked:
             _, answer = await told(question, one.near, engines)
-            held = [" ".join(one.near.split()) in " ".join(passage.chunk.text.split()) for passage in answer.found]
+            held = [" ".join(one.near.split()) in " ".join(passage.chunk.text.split()) for passage in answer.retrieved]
             places.append((held[0], any(held), bool(answer.confidence)))
         first, five, answered = (sum(column) / len(places) for column in zip(*places, strict=True))
         print(f"{question:22} its passage first {first:.3f}, in five {five:.3f}; answered {answered:.3f}")

@@ -175,7 +175,7 @@ async def found_first(engines: AnswerEngines, questions: Mapping[int, str]) -> f
     corpus, hits = Corpus(), 0
     for number, question in questions.items():
         _, said = await collect(answer(question, project=PROJECT, engines=engines), str)
-        hits += corpus.chunk(number)[0].id in {passage.chunk.id for passage in said.found}
+        hits += corpus.chunk(number)[0].id in {passage.chunk.id for passage in said.retrieved}
     return hits / len(questions)
 
 

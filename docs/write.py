@@ -158,7 +158,7 @@ async def _evaluate(asking: Asking, settings: Settings) -> None:
         for name, one in shown.items()
     }
     async with wiring.open_stores(settings) as keeping:
-        await keeping.evaluations.keep(DEFAULT.id, Evaluation(datetime.now(UTC), len(outcomes), scores))
+        await keeping.evaluations.save(DEFAULT.id, Evaluation(datetime.now(UTC), len(outcomes), scores))
     await asking.door("get_evaluation", Sent(path={"project_id": str(DEFAULT.id)}))
 
 

@@ -19,6 +19,7 @@ from threading import Thread
 from uuid import UUID
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from citewell import wiring
 from citewell.adapters.qdrant_edge.generations import copy_sparse
@@ -51,6 +52,9 @@ Citewell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_configure() -> None:
+    # A busy machine takes its time: no example has a deadline.
+    hypothesis_settings.register_profile("citewell", deadline=None)
+    hypothesis_settings.load_profile("citewell")
     # Commands hear Ctrl-C, also where whatever runs the tests does not: a shell's job in the background, for one.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -220,7 +224,7 @@ def ask(
     async def run() -> tuple[str, Answer]:
         async with wiring.open_for_answers(settings_for(home)) as reading:
             named, engines = Project.named(project), reading.engines
-            pieces = flow.answer(question, project=named, engines=engines, top_k=top_k, history=history, where=where)
+            pieces = flow.answer(question, project=named, engines=engines, top_k=top_k, history=history, filters=where)
             return await flow.collect(pieces, NumberedMarkers().render)
 
     return asyncio.run(run())
@@ -246,7 +250,7 @@ def chunk_of(text: str, *, number: int = 0) -> Chunk:
 
 
 def find(home: Path, words: str, *, project: str = DEFAULT_PROJECT) -> list[Passage]:
-    return list(ask(home, words, project=project, top_k=20)[1].found)
+    return list(ask(home, words, project=project, top_k=20)[1].retrieved)
 
 
 def document(home: Path, passage: Passage) -> Document | None:

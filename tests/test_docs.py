@@ -38,6 +38,22 @@ def test_links_in_the_docs_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_prose_has_lines_of_at_most_100_characters(page: Path) -> None:
+    """Code, tables and lines with a link may be longer."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    long = [line for line in text.splitlines() if len(line) > 100 and not line.startswith(("|", "    "))]
+    assert [line for line in long if "](" not in line] == []
+
+
+def test_the_glossary_has_at_most_40_words() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    glossary = page.split("## Glossary")[1].split("\n## ")[0]
+    words = [row.split("|")[1].strip() for row in glossary.splitlines() if row.startswith("| ")][2:]
+    assert 20 < len(words) <= 40
+    assert len(set(words)) == len(words)
+
+
 def test_the_readme_s_commands_do_what_it_shows(citewell: Citewell, home: Path, book_home: Path) -> None:
     """On the first line that each prints; that of an ingest is the same where all embeddings are known already."""
     asyncio.run(borrow_embeddings(settings_for(book_home), settings_for(home)))

@@ -100,9 +100,9 @@ def test_a_model_whose_cosines_are_all_high_is_as_sure_as_one_whose_are_not(tmp_
     high = answers(tmp_path / "high", docs, squeezed(0.6), questions, selection=selection)
     assert [one.confidence for one in high] == pytest.approx([one.confidence for one in plain], abs=0.03)
     for ours, theirs in zip(plain, high, strict=True):
-        assert [one.chunk.id for one in theirs.found] == [one.chunk.id for one in ours.found]
-        assert [one.score for one in theirs.found] == pytest.approx([one.score for one in ours.found], abs=0.03)
-    assert bool(plain[0].found)
+        assert [one.chunk.id for one in theirs.retrieved] == [one.chunk.id for one in ours.retrieved]
+        assert [one.score for one in theirs.retrieved] == pytest.approx([one.score for one in ours.retrieved], abs=0.03)
+    assert bool(plain[0].retrieved)
     assert plain[0].confidence > 0.5 > plain[2].confidence
 
 
@@ -110,7 +110,7 @@ def test_a_model_that_tells_nothing_apart_is_named_and_used_as_it_is(
     tmp_path: Path, docs: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (answer, _) = answers(tmp_path / "home", docs, squeezed(0.99), ["What moves water uphill?"], selection="A pump.")
-    assert answer.found
+    assert answer.retrieved
     assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [
         "custom/ours/385 does not tell answers from other texts; its answers are worth little"
     ]

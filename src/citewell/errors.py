@@ -19,7 +19,7 @@
     ├── WriterUnavailable       the LLM did not write, or not to the end; there are quotations instead
     └── in `client/errors.py`   ServerUnreachable, NotCitewell, RequestFailed: what a server did not do
 
-This room knows no HTTP status and no exit code: `http/errors.py` and `cli.py` each keep one table.
+This room knows no HTTP status and no exit code: `http/errors.py` and `cli/options.py` each keep one table.
 """
 
 

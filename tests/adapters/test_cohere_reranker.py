@@ -122,7 +122,7 @@ def theirs(candidates: tuple[Passage, ...]) -> list[str]:
 def test_passages_come_in_the_order_of_the_vendor_s_scores(home: Path, local: Answer, theirs: list[str]) -> None:
     with Vendor() as cohere:
         (given,) = answers(home, cohere.url)
-    assert ids(given.found) == theirs != ids(local.found)
+    assert ids(given.retrieved) == theirs != ids(local.retrieved)
     assert len(cohere.calls) == 1
 
 
@@ -148,14 +148,14 @@ def test_results_are_matched_by_index_in_whatever_order_they_come(home: Path, ca
     rows = [{"index": n, "relevance_score": n / CANDIDATES} for n in range(CANDIDATES)]
     with Vendor(answer(rows), answer(rows[::-1]), answer(rows[7:] + rows[:7])) as cohere:
         given = answers(home, cohere.url, nothing, nothing)
-    assert [ids(one.found) for one in given] == [ids(candidates[::-1])[:5]] * 3
+    assert [ids(one.retrieved) for one in given] == [ids(candidates[::-1])[:5]] * 3
 
 
 def test_a_vendor_changes_the_order_and_not_what_a_score_means(home: Path, candidates: tuple[Passage, ...]) -> None:
     known = {one.chunk.id: one.score for one in candidates}
     with Vendor() as cohere:
         (given,) = answers(home, cohere.url)
-    assert [one.score for one in given.found] == [known[one.chunk.id] for one in given.found]
+    assert [one.score for one in given.retrieved] == [known[one.chunk.id] for one in given.retrieved]
 
 
 AN_HOUR_AGO = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
@@ -176,7 +176,7 @@ PASSING = {
 def test_what_passes_is_tried_again(home: Path, theirs: list[str], reply: Reply) -> None:
     with Vendor(reply, WELL) as cohere:
         (given,) = answers(home, cohere.url, patience=BRIEF if reply.hang else HURRIED)
-    assert ids(given.found) == theirs
+    assert ids(given.retrieved) == theirs
     assert len(cohere.calls) == 2
 
 
@@ -201,7 +201,7 @@ def test_the_sdk_adds_no_tries_of_its_own(home: Path, local: Answer) -> None:
 def test_a_vendor_that_asks_for_time_gets_it(home: Path, theirs: list[str]) -> None:
     with Vendor(shut_seconds=1) as cohere:
         (given,) = answers(home, cohere.url)
-    assert ids(given.found) == theirs
+    assert ids(given.retrieved) == theirs
     assert len(cohere.calls) == 2
 
 
@@ -295,7 +295,7 @@ def test_after_a_failure_the_vendor_is_left_alone_for_a_while(home: Path, local:
     with Vendor(problem(500), problem(500), problem(500), WELL) as cohere:
         given = answers(home, cohere.url, nothing, wait(29), wait(2), nothing, clock=clock)
     assert given[:3] == [local] * 3
-    assert [ids(one.found) for one in given[3:]] == [theirs] * 2
+    assert [ids(one.retrieved) for one in given[3:]] == [theirs] * 2
     assert len(cohere.calls) == 3 + 0 + 0 + 1 + 1
 
 

@@ -20,7 +20,7 @@ from tests.fakes.llm import KEY, LLM, MODEL, Fails, Mind, Raw, Reply, Says
 pytestmark = pytest.mark.anyio
 
 QUICK = RetryPolicy(try_seconds=0.5, whole_seconds=10.0, backoff_seconds=0.01, rest_seconds=30.0)
-WORK = WritingTask("Be brief.", "Why?", longest=50)
+WORK = WritingTask("Be brief.", "Why?", max_tokens=50)
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ async def test_a_server_that_counts_nothing_is_not_said_to_have_counted() -> Non
 async def test_the_server_gets_the_rules_what_was_said_and_the_wish() -> None:
     said = [Exchange("What is drift?", "A slow error."), Exchange("Why?", "")]
     async with desk(Says("Yes.")) as at:
-        await at.write(WritingTask("Be brief.", "And how?", said, longest=50))
+        await at.write(WritingTask("Be brief.", "And how?", said, max_tokens=50))
     (call,) = at.llm.calls
     assert [(one["role"], one["content"]) for one in call["messages"]] == [
         ("system", "Be brief."),
@@ -306,8 +306,12 @@ async def test_a_character_in_two_pieces_arrives_whole_and_half_of_one_harmlessl
 
 async def test_an_answer_that_was_cut_off_says_so() -> None:
     async with desk(Says("Half of")) as at:
-        assert (await at.write(WritingTask("Be brief.", "Why?", longest=45))).spent == TokenUsage(321, 45, cut=True)
-        assert (await at.write(WritingTask("Be brief.", "Why?", longest=46))).spent == TokenUsage(321, 45, cut=False)
+        assert (await at.write(WritingTask("Be brief.", "Why?", max_tokens=45))).spent == TokenUsage(
+            321, 45, truncated=True
+        )
+        assert (await at.write(WritingTask("Be brief.", "Why?", max_tokens=46))).spent == TokenUsage(
+            321, 45, truncated=False
+        )
 
 
 async def test_one_question_that_is_refused_closes_the_door_for_no_other() -> None:

@@ -119,7 +119,7 @@ def test_the_subject_of_a_question_is_what_it_asks_about() -> None:
 
 def test_marks_are_numbered_by_first_use(book_home: Path) -> None:
     _, answer = ask(book_home, "What is the capture point?")
-    first, second = answer.found[:2]
+    first, second = answer.retrieved[:2]
     marks = NumberedMarkers()
     rendered = [marks.render(piece) for piece in ("A", Cite(second), " B", Cite(first), " C", Cite(second))]
     assert "".join(rendered) == "A [1] B [2] C [1]"

@@ -21,7 +21,7 @@ from citewell.ports import Embedder, Index
 from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
 from tests.conftest import PROJECT, Citewell, chunk_of
 
-PUMP = Passage(chunk_of("A pump moves water uphill."), 0.9, (), spoken=(("pump", "move", "water", "uphil"),))
+PUMP = Passage(chunk_of("A pump moves water uphill."), 0.9, (), sentence_stems=(("pump", "move", "water", "uphil"),))
 QUESTION = "What does a pump do?"
 
 pytestmark = pytest.mark.anyio

@@ -77,7 +77,7 @@ def test_documents_are_listed_counted_and_found(library: Page) -> None:
     expect(documents.get_by_role("row")).to_have_count(2)
     expect(documents.get_by_role("row", name="Valves")).to_be_visible()
     library.get_by_label("Find a document").fill("nothing of the kind")
-    expect(documents).to_contain_text("No document is called so.")
+    expect(documents).to_contain_text("No document matches.")
 
 
 def test_a_document_that_failed_says_why(library: Page, server: Live) -> None:
@@ -115,20 +115,20 @@ def test_what_is_typed_and_read_stays_while_the_page_goes_on(library: Page, serv
     row = _part(library, "Documents").get_by_role("row", name="Pumps")
     row.evaluate("(one) => one.dataset.same = 'yes'")
     _ask(library, server, UNCOVERED)
-    expect(_part(library, "Not covered")).to_contain_text(UNCOVERED)
+    expect(_part(library, "Unanswered questions")).to_contain_text(UNCOVERED)
     expect(field).to_be_focused()
     expect(field).to_have_value("pum")
     expect(row).to_have_attribute("data-same", "yes")
 
 
 def test_what_readers_missed_and_thought_is_there_without_a_reload(library: Page, server: Live) -> None:
-    gaps, votes = _part(library, "Not covered"), _part(library, "Votes")
-    expect(gaps).to_contain_text("No reader has asked in vain yet.")
-    expect(votes).to_contain_text("No reader has voted yet.")
+    gaps, votes = _part(library, "Unanswered questions"), _part(library, "Votes")
+    expect(gaps).to_contain_text("No unanswered questions yet.")
+    expect(votes).to_contain_text("No votes yet.")
     _ask(library, server, UNCOVERED)
     _ask(library, server, UNCOVERED)
     expect(gaps.get_by_role("row", name=f"{UNCOVERED} 2")).to_be_visible()
-    expect(library.locator(".counts")).to_contain_text("1 gap")
+    expect(library.locator(".counts")).to_contain_text("1 unanswered question")
     _ask(library, server, COVERED, vote="down")
     expect(votes.get_by_role("row", name=f"did not help {COVERED}")).to_contain_text("A pump moves water uphill")
     expect(library.locator(".counts")).to_contain_text("1 did not help")
@@ -206,7 +206,7 @@ def test_an_empty_library_says_how_to_begin_and_fills_by_itself(
         expect(_part(page, "Documents").get_by_role("row", name="Pumps")).to_be_visible()
         expect(page.get_by_label("Find a document")).to_be_visible()
         watched.expected.append("ERR_CONNECTION_REFUSED")
-    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+    expect(page.get_by_role("alert")).to_contain_text("Cannot reach the server.")
     expect(_part(page, "Documents").get_by_role("row", name="Pumps")).to_be_visible()
 
 

@@ -26,16 +26,16 @@ def made(minute: int, value: float | None) -> Evaluation:
 
 async def test_the_last_evaluation_of_a_project_stands(evaluations: SqlEvaluations) -> None:
     assert await evaluations.last(OURS.id) is None
-    await evaluations.keep(THEIRS.id, made(0, 0.1))
+    await evaluations.save(THEIRS.id, made(0, 0.1))
     for one in (made(1, 0.75), made(2, None)):
-        await evaluations.keep(OURS.id, one)
+        await evaluations.save(OURS.id, one)
         assert await evaluations.last(OURS.id) == one
     assert await evaluations.last(THEIRS.id) == made(0, 0.1)
 
 
 async def test_it_goes_with_its_project(evaluations: SqlEvaluations, opened: Database) -> None:
     for project in (OURS, THEIRS):
-        await evaluations.keep(project.id, made(0, 0.1))
-    await SqlProjects(opened).drop(OURS.id)
+        await evaluations.save(project.id, made(0, 0.1))
+    await SqlProjects(opened).delete(OURS.id)
     assert await evaluations.last(OURS.id) is None
     assert await evaluations.last(THEIRS.id) == made(0, 0.1)

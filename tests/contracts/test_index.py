@@ -156,7 +156,7 @@ async def test_readers_see_a_generation_only_once_it_is_published(store: Store) 
     base = await store.publish(Change(entries=[entry("old", EAST)]))
     staged = await store.shelf.stage(_each([Change(entries=[entry("new", NORTH, document="b.md")])]), base=base)
     assert (await store.index.frequencies(OURS, []))[0] == 1
-    assert store.shelf.holds(staged)
+    assert store.shelf.has_generation(staged)
     store.shelf.publish(staged)
     store.shelf.publish(staged)
     assert (await store.index.frequencies(OURS, []))[0] == 2
@@ -207,7 +207,7 @@ async def test_another_model_is_refused_with_both_names(store: Store, tmp_path: 
     other = Store(tmp_path / "index", model="newer")
     with pytest.raises(IndexMismatch, match=r"test.*newer"):
         await other.index.search(OURS, vector=EAST, words="", limit=5)
-    assert not other.shelf.holds(generation)
+    assert not other.shelf.has_generation(generation)
 
 
 async def test_scores_are_read_on_the_scale_of_the_index_and_of_those_built_on_it(store: Store) -> None:
@@ -217,7 +217,7 @@ async def test_scores_are_read_on_the_scale_of_the_index_and_of_those_built_on_i
     (found,) = await store.index.search(OURS, vector=EAST, words="", limit=5)
     assert found.score == pytest.approx(scale.read(0.5**0.5), abs=1e-3)
     assert found.score < 0.5
-    assert store.shelf.holds(base)
+    assert store.shelf.has_generation(base)
     await store.publish(Change(entries=[entry("more", UP, document="b.md")]), base=base)
     assert await store.index.scale() == scale
     await store.publish(Change(entries=[entry("text", EAST)]))
@@ -262,16 +262,16 @@ async def test_a_search_stays_where_it_is_told_to(store: Store, where: Filters, 
     theirs = entry("text of theirs", EAST, project=THEIRS, document="guide/theirs.md")
     base = await store.publish(Change(entries=[*PLACES[:2], theirs]))
     await store.publish(Change(entries=PLACES[2:]), base=base)  # a copied generation filters like a new one
-    found = await store.index.search(OURS, vector=EAST, words="text", limit=10, where=where)
+    found = await store.index.search(OURS, vector=EAST, words="text", limit=10, filters=where)
     assert sorted(one.chunk.source for one in found) == expected
-    counts = await store.index.frequencies(OURS, ["text", "note"], where=where)
+    counts = await store.index.frequencies(OURS, ["text", "note"], filters=where)
     assert counts == (len(expected), [len(expected), int("notes/legs.md" in expected)])
 
 
 async def test_a_filter_finds_what_many_nearer_chunks_would_hide(store: Store) -> None:
     crowd = [entry(f"crowd {n}", EAST, document=f"crowd/{n}.md") for n in range(200)]
     await store.publish(Change(entries=[*crowd, entry("far away", UP, document="far/one.md")]))
-    (found,) = await store.index.search(OURS, vector=EAST, words="crowd", limit=5, where=Filters(path="far/"))
+    (found,) = await store.index.search(OURS, vector=EAST, words="crowd", limit=5, filters=Filters(path="far/"))
     assert found.chunk.text == "far away"
 
 
@@ -281,7 +281,7 @@ async def test_an_index_of_another_version_is_not_blamed_on_the_model(store: Sto
     made.write_text(json.dumps({**json.loads(made.read_text()), "format": 0}))
     with pytest.raises(IndexMismatch, match=r"another version of Citewell; run `citewell doctor --fix`"):
         await store.index.search(OURS, vector=EAST, words="", limit=5)
-    assert not store.shelf.holds(generation)
+    assert not store.shelf.has_generation(generation)
 
 
 @pytest.mark.parametrize("bad", [np.full((1, SIZE), np.nan), np.ones((1, SIZE + 1)), np.ones(SIZE)])

@@ -71,7 +71,7 @@ async def test_a_run_that_is_forgotten_does_not_come_back(ingests: SqlIngests, o
     await SqlProjects(opened).create(OURS)
     one = run()
     await ingests.begin(one)
-    await SqlProjects(opened).drop(OURS.id)
+    await SqlProjects(opened).delete(OURS.id)
     await ingests.update(replace(one, outcome="done"))
     assert await ingests.ingests(OURS.id) == []
 

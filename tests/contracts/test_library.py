@@ -45,7 +45,7 @@ async def keep(
     generation: int = 1,
 ) -> None:
     await library.stage(project, pages)
-    await library.enter(remove=remove, generation=generation)
+    await library.commit(remove=remove, generation=generation)
 
 
 async def stored(library: SqlLibrary) -> list[Chunk]:
@@ -62,15 +62,15 @@ async def test_what_is_staged_is_seen_when_it_is_entered_and_not_before(library:
     assert await library.documents(OURS) == []
     assert await library.document(document.id) is None
     assert await library.generation() is None
-    await library.enter(remove=[], generation=7)
+    await library.commit(remove=[], generation=7)
     (entered,) = await library.documents(OURS)
     assert (entered.path, entered.chunks, entered.characters) == ("pumps.md", 3, len(document.text))
     assert entered.ingested_at.utcoffset() is not None
     assert await library.document(document.id) == document
     assert await stored(library) == chunks
     assert await library.generation() == 7
-    assert (await library.known(OURS))["pumps.md"].fingerprint == document.fingerprint
-    assert await library.known(THEIRS) == {}
+    assert (await library.known_documents(OURS))["pumps.md"].fingerprint == document.fingerprint
+    assert await library.known_documents(THEIRS) == {}
 
 
 async def test_what_stands_around_a_chunk_is_the_document_s_own_text(library: SqlLibrary) -> None:
@@ -78,27 +78,27 @@ async def test_what_stands_around_a_chunk_is_the_document_s_own_text(library: Sq
     await keep(library, (document, chunks), page("oil.md", "# Oil\n\nOil.\n"))
     for one in chunks:
         for characters in (1, 10, 1000):
-            around = await library.around(one.id, characters=characters)
+            around = await library.surroundings(one.id, characters=characters)
             assert around is not None
             assert around.before == document.text[max(0, one.start - characters) : one.start]
             assert around.after == document.text[one.end : one.end + characters]
             assert around.chunks == len(chunks)
-    assert await library.around("0" * 64, characters=10) is None
+    assert await library.surroundings("0" * 64, characters=10) is None
 
 
 async def test_the_documents_of_every_project_are_counted(library: SqlLibrary) -> None:
-    assert await library.held() == {}
+    assert await library.document_counts() == {}
     await keep(library, page("pumps.md", PUMPS), page("oil.md", "# Oil\n\nOil.\n"))
     await keep(library, page("pumps.md", PUMPS, project=THEIRS), project=THEIRS, generation=2)
-    assert await library.held() == {OURS.id: 2, THEIRS.id: 1}
+    assert await library.document_counts() == {OURS.id: 2, THEIRS.id: 1}
     await keep(library, remove=(document_id(THEIRS, "pumps.md"),), project=THEIRS, generation=3)
-    assert await library.held() == {OURS.id: 2}
+    assert await library.document_counts() == {OURS.id: 2}
 
 
 async def test_what_is_discarded_is_never_seen(library: SqlLibrary) -> None:
     await library.stage(OURS, [page("pumps.md", PUMPS)])
     await library.discard()
-    await library.enter(remove=[], generation=1)
+    await library.commit(remove=[], generation=1)
     assert await library.documents(OURS) == []
 
 
@@ -135,7 +135,7 @@ async def test_a_chunk_that_is_there_is_traced_to_where_it_stands(library: SqlLi
     document, chunks = page("pumps.md", PUMPS)
     await keep(library, (document, chunks))
     for one in chunks:
-        assert await traced(library, one) == Trace(here=one, known=True)
+        assert await traced(library, one) == Trace(current=one, known=True)
 
 
 async def test_words_that_moved_are_found_in_their_new_place(library: SqlLibrary) -> None:
@@ -145,11 +145,11 @@ async def test_words_that_moved_are_found_in_their_new_place(library: SqlLibrary
     copy = page("a-copy.md", PUMPS.replace("# Pumps", "# A copy"))
     await keep(library, after, copy)
     gone = next(one for one in before[1] if one.section == "Oil")
-    assert await traced(library, gone) == Trace(twin=after[1][gone.index], known=True), (
+    assert await traced(library, gone) == Trace(moved_to=after[1][gone.index], known=True), (
         "rather than in another document"
     )
     await keep(library, remove=(after[0].id,))
-    assert await traced(library, gone) == Trace(twin=copy[1][gone.index], known=True)
+    assert await traced(library, gone) == Trace(moved_to=copy[1][gone.index], known=True)
 
 
 async def test_words_that_changed_are_traced_to_what_stands_in_their_place(library: SqlLibrary) -> None:
@@ -177,7 +177,7 @@ async def test_chunks_that_come_back_are_there_again(library: SqlLibrary) -> Non
     await keep(library, (document, chunks))
     await keep(library, remove=(document.id,))
     await keep(library, (document, chunks))
-    assert await traced(library, chunks[0]) == Trace(here=chunks[0], known=True)
+    assert await traced(library, chunks[0]) == Trace(current=chunks[0], known=True)
     assert await library.audit() == []
 
 
@@ -194,13 +194,13 @@ async def test_another_project_learns_nothing_of_a_chunk(library: SqlLibrary) ->
 
 async def test_embeddings_are_remembered_by_model(library: SqlLibrary) -> None:
     made = {f"{n:064}": Embedding(np.full((2, 3), n, dtype=np.float32), ((0, 4), (2, 9))) for n in range(1100)}
-    await library.remember(made, model="m")
-    await library.remember(made, model="m")
-    known = await library.recall([*made, "0" * 63 + "x"], model="m")
+    await library.save(made, model="m")
+    await library.save(made, model="m")
+    known = await library.load([*made, "0" * 63 + "x"], model="m")
     assert known.keys() == made.keys()
     assert np.array_equal(known[f"{7:064}"].vectors, made[f"{7:064}"].vectors)
     assert known[f"{7:064}"].spans == ((0, 4), (2, 9))
-    assert await library.recall(list(made), model="other") == {}
+    assert await library.load(list(made), model="other") == {}
 
 
 async def test_the_audit_finds_what_an_ingest_left_and_the_repair_removes_it(library: SqlLibrary) -> None:

@@ -65,8 +65,8 @@ async def test_a_dropped_project_takes_what_was_its_own_and_nothing_else(
         await projects.create(one)
         told[one.id] = await sessions.record(StoredExchange(uuid4(), NOON, "Q?", "A."), Owner(one.id))
         await uploads.add(Upload(uuid4(), one, "a.md", "ingest", "PENDING", 1, NOON), content=b"a")
-        await gaps.note(one.id, "Who sings?")
-    await projects.drop(OURS.id)
+        await gaps.record(one.id, "Who sings?")
+    await projects.delete(OURS.id)
     assert await projects.project(OURS.id) is None
     assert await sessions.history(told[OURS.id].session_id, Owner(OURS.id)) == ([], 0)
     assert await uploads.uploads(OURS.id) == []
@@ -82,11 +82,11 @@ async def test_a_key_to_a_dropped_project_does_not_open_a_new_one_of_its_name(
     keys = SqlKeys(opened)
     for identity, project in (("mine", OURS.id), ("theirs", THEIRS.id), ("every", None)):
         await keys.add(Key(identity, identity, "ask", NOON, project=project), digest="d" * 64)
-    await projects.drop(OURS.id)
+    await projects.delete(OURS.id)
     assert {one.id for one in await keys.keys() if one.revoked_at is None} == {"theirs", "every"}
 
 
 async def test_the_default_project_is_there_again_once_dropped(projects: SqlProjects) -> None:
     await projects.projects()
-    await projects.drop(PROJECT.id)
+    await projects.delete(PROJECT.id)
     assert [one for one, _ in await projects.projects()] == [PROJECT]

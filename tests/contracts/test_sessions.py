@@ -112,9 +112,9 @@ async def test_last_active_moves_with_every_exchange(sessions: SqlSessions, open
 
 async def test_a_word_keeps_an_exchange_once(sessions: SqlSessions) -> None:
     first = told(uuid4())
-    await sessions.record(first, ME, once="retry-1")
+    await sessions.record(first, ME, idempotency_key="retry-1")
     again = replace(first, response="Said otherwise.")
-    assert await sessions.record(again, ME, once="retry-1") == first
+    assert await sessions.record(again, ME, idempotency_key="retry-1") == first
     assert await sessions.history(first.session_id, ME) == ([first], 1)
 
 
@@ -127,23 +127,23 @@ async def test_without_a_word_the_same_is_kept_twice(sessions: SqlSessions) -> N
 
 async def test_a_complete_exchange_takes_the_place_of_an_incomplete_one(sessions: SqlSessions) -> None:
     cut = told(uuid4(), complete=False)
-    await sessions.record(cut, ME, once="retry-1")
+    await sessions.record(cut, ME, idempotency_key="retry-1")
     whole = replace(cut, response="All of it.", complete=True, sources=({"id": "a"},), metadata={"mode": "full"})
-    assert await sessions.record(whole, ME, once="retry-1") == whole
+    assert await sessions.record(whole, ME, idempotency_key="retry-1") == whole
     assert await sessions.history(cut.session_id, ME) == ([whole], 1)
 
 
 async def test_an_incomplete_exchange_takes_nobody_s_place(sessions: SqlSessions) -> None:
     for first in (told(uuid4(), 1), told(uuid4(), 1, complete=False)):
-        await sessions.record(first, ME, once=str(first.session_id))
+        await sessions.record(first, ME, idempotency_key=str(first.session_id))
         cut = replace(first, response="Cut of", complete=False)
-        assert await sessions.record(cut, ME, once=str(first.session_id)) == first
+        assert await sessions.record(cut, ME, idempotency_key=str(first.session_id)) == first
 
 
 async def test_a_retry_under_another_session_leaves_no_empty_one(sessions: SqlSessions, opened: Database) -> None:
     first = told(uuid4())
-    await sessions.record(first, ME, once="retry-1")
-    assert await sessions.record(told(uuid4()), ME, once="retry-1") == first
+    await sessions.record(first, ME, idempotency_key="retry-1")
+    assert await sessions.record(told(uuid4()), ME, idempotency_key="retry-1") == first
     async with opened.reading() as connection:
         made = (await connection.execute(select(tables.sessions.c.session_id))).scalars().all()
     assert made == [first.session_id]
@@ -151,26 +151,26 @@ async def test_a_retry_under_another_session_leaves_no_empty_one(sessions: SqlSe
 
 async def test_a_completed_retry_under_another_session_is_that_session_s(sessions: SqlSessions) -> None:
     cut, whole = told(uuid4(), complete=False), told(uuid4(), 1)
-    await sessions.record(cut, ME, once="retry-1")
-    assert await sessions.record(whole, ME, once="retry-1") == whole
+    await sessions.record(cut, ME, idempotency_key="retry-1")
+    assert await sessions.record(whole, ME, idempotency_key="retry-1") == whole
     assert await sessions.history(cut.session_id, ME) == ([], 0)
     assert await sessions.history(whole.session_id, ME) == ([whole], 1)
 
 
 async def test_what_was_kept_under_a_word_is_found_again(sessions: SqlSessions) -> None:
     first = told(uuid4())
-    assert await sessions.earlier("retry-1", ME) is None
-    await sessions.record(first, ME, once="retry-1")
-    assert await sessions.earlier("retry-1", ME) == first
-    assert await sessions.earlier("retry-2", ME) is None
+    assert await sessions.find_by_key("retry-1", ME) is None
+    await sessions.record(first, ME, idempotency_key="retry-1")
+    assert await sessions.find_by_key("retry-1", ME) == first
+    assert await sessions.find_by_key("retry-2", ME) is None
 
 
 @pytest.mark.parametrize("other", OTHERS)
 async def test_the_same_word_of_another_owner_is_another(sessions: SqlSessions, other: Owner) -> None:
-    await sessions.record(told(uuid4(), 1), ME, once="retry-1")
-    assert await sessions.earlier("retry-1", other) is None
+    await sessions.record(told(uuid4(), 1), ME, idempotency_key="retry-1")
+    assert await sessions.find_by_key("retry-1", other) is None
     theirs = told(uuid4(), 2)
-    assert await sessions.record(theirs, other, once="retry-1") == theirs
+    assert await sessions.record(theirs, other, idempotency_key="retry-1") == theirs
 
 
 async def test_eight_writers_to_one_session_lose_nothing(sessions: SqlSessions, elsewhere: SqlSessions) -> None:
@@ -192,7 +192,8 @@ async def test_the_same_word_from_two_processes_at_once_is_kept_once(
     for number in range(10):
         one, other = told(uuid4()), told(uuid4())
         kept = await asyncio.gather(
-            sessions.record(one, ME, once=f"retry-{number}"), elsewhere.record(other, ME, once=f"retry-{number}")
+            sessions.record(one, ME, idempotency_key=f"retry-{number}"),
+            elsewhere.record(other, ME, idempotency_key=f"retry-{number}"),
         )
         assert kept[0] == kept[1]
         assert kept[0] in (one, other)
@@ -208,7 +209,7 @@ async def test_a_session_of_somebody_else_gives_nothing(sessions: SqlSessions, o
         await sessions.recent(mine.session_id, other, limit=5)
     with pytest.raises(NotFound):
         await sessions.record(told(mine.session_id, 1), other)
-    await sessions.forget(mine.session_id, other)
+    await sessions.delete(mine.session_id, other)
     assert await sessions.history(mine.session_id, ME) == ([mine], 1)
 
 
@@ -226,11 +227,11 @@ async def test_an_admin_of_the_project_sees_every_session_of_it(sessions: SqlSes
 
 async def test_a_session_that_is_forgotten_is_gone(sessions: SqlSessions, opened: Database) -> None:
     gone, kept = told(uuid4()), told(uuid4())
-    await sessions.record(gone, ME, once="retry-1")
+    await sessions.record(gone, ME, idempotency_key="retry-1")
     await sessions.record(kept, ME)
-    await sessions.forget(gone.session_id, ME)
+    await sessions.delete(gone.session_id, ME)
     assert await sessions.history(gone.session_id, ME) == ([], 0)
-    assert await sessions.earlier("retry-1", ME) is None
+    assert await sessions.find_by_key("retry-1", ME) is None
     assert await sessions.history(kept.session_id, ME) == ([kept], 1)
     async with opened.reading() as connection:
         left = (await connection.execute(select(tables.conversations.c.session_id))).scalars().all()
@@ -246,7 +247,7 @@ async def test_a_vote_is_kept_with_its_exchange_changed_and_taken_back(sessions:
     for number, request in enumerate((first, second)):
         await sessions.record(rated(session, request, number), ME)
     for vote in ("up", "down", None):
-        await sessions.rate(session, second, ME, vote=vote)
+        await sessions.set_feedback(session, second, ME, vote=vote)
         kept, _ = await sessions.history(session, ME)
         assert [one.feedback for one in kept] == [None, vote]
 
@@ -257,7 +258,7 @@ async def test_a_vote_for_what_was_never_said_is_not_found(sessions: SqlSessions
     await sessions.record(told(session, 1), ME)
     for elsewhere, said in ((session, uuid4()), (uuid4(), request)):
         with pytest.raises(NotFound):
-            await sessions.rate(elsewhere, said, ME, vote="up")
+            await sessions.set_feedback(elsewhere, said, ME, vote="up")
     assert {one.feedback for one in (await sessions.history(session, ME))[0]} == {None}
 
 
@@ -266,16 +267,16 @@ async def test_nobody_votes_in_a_session_of_somebody_else(sessions: SqlSessions,
     session, request = uuid4(), uuid4()
     await sessions.record(rated(session, request), ME)
     with pytest.raises(NotFound):
-        await sessions.rate(session, request, other, vote="down")
+        await sessions.set_feedback(session, request, other, vote="down")
     assert (await sessions.history(session, ME))[0][0].feedback is None
 
 
 async def test_a_vote_goes_with_the_words_it_was_for(sessions: SqlSessions) -> None:
     session, request = uuid4(), uuid4()
     cut = replace(rated(session, request), complete=False)
-    await sessions.record(cut, ME, once="retry-1")
-    await sessions.rate(session, request, ME, vote="down")
-    assert (await sessions.record(rated(session, uuid4()), ME, once="retry-1")).feedback is None
+    await sessions.record(cut, ME, idempotency_key="retry-1")
+    await sessions.set_feedback(session, request, ME, vote="down")
+    assert (await sessions.record(rated(session, uuid4()), ME, idempotency_key="retry-1")).feedback is None
 
 
 async def test_authors_see_the_votes_of_every_reader_newest_first(sessions: SqlSessions) -> None:
@@ -284,11 +285,11 @@ async def test_authors_see_the_votes_of_every_reader_newest_first(sessions: SqlS
     for number, (owner, vote) in enumerate(votes):
         request = uuid4()
         one = await sessions.record(rated(uuid4(), request, number), owner)
-        await sessions.rate(one.session_id, request, owner, vote=vote)
+        await sessions.set_feedback(one.session_id, request, owner, vote=vote)
         asked.append(replace(one, feedback=vote))
     theirs = uuid4()
     await sessions.record(rated(theirs, theirs), OTHERS[-1])
-    await sessions.rate(theirs, theirs, OTHERS[-1], vote="up")
+    await sessions.set_feedback(theirs, theirs, OTHERS[-1], vote="up")
     every = await sessions.feedback(OURS, limit=9)
     assert (every.up, every.down) == (1, 2)
     assert every.last == (asked[3], asked[1], asked[0])
@@ -300,8 +301,8 @@ async def test_authors_see_the_votes_of_every_reader_newest_first(sessions: SqlS
 async def test_text_that_no_database_takes_is_kept_with_marks_in_its_place(sessions: SqlSessions) -> None:
     odd = "a\0b\ud800c"
     strange = StoredExchange(uuid4(), NOON, odd, odd, sources=({odd: [odd]},), metadata={"said": {"by": odd}})
-    kept = await sessions.record(strange, ME, once=odd)
+    kept = await sessions.record(strange, ME, idempotency_key=odd)
     plain = "a\ufffdb\ufffdc"
     assert (kept.query, kept.response) == (plain, plain)
     assert (kept.sources, kept.metadata) == (({plain: [plain]},), {"said": {"by": plain}})
-    assert await sessions.earlier(odd, ME) == kept
+    assert await sessions.find_by_key(odd, ME) == kept

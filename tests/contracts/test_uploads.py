@@ -31,19 +31,19 @@ def upload(path: str, *, minute: int = 0, project: Project = OURS) -> Upload:
 async def test_what_is_taken_is_what_was_added(uploads: SqlUploads) -> None:
     one = upload("docs/ü.md")
     await uploads.add(one, content=b"\0\xff\n")
-    taken = await uploads.take()
+    taken = await uploads.claim()
     assert taken == (replace(one, status="PROCESSING", attempts=1), b"\0\xff\n")
     assert await uploads.uploads(OURS.id) == [taken[0]]
 
 
 async def test_nothing_waiting_is_none(uploads: SqlUploads) -> None:
-    assert await uploads.take() is None
+    assert await uploads.claim() is None
 
 
 async def test_the_oldest_is_taken_first_whosever_it_is(uploads: SqlUploads) -> None:
     for one in (upload("b.md", minute=2), upload("a.md", minute=1, project=THEIRS), upload("c.md", minute=3)):
         await uploads.add(one, content=b"abc")
-    taken = [await uploads.take() for _ in range(4)]
+    taken = [await uploads.claim() for _ in range(4)]
     assert [one and one[0].path for one in taken] == ["a.md", "b.md", "c.md", None]
 
 
@@ -60,7 +60,7 @@ async def test_the_newest_wish_for_a_path_takes_the_place_of_what_waits_or_faile
     await uploads.add(first, content=b"one")
     await uploads.add(second, content=b"two")
     assert await uploads.uploads(OURS.id) == [second]
-    assert await uploads.take() == (replace(second, status="PROCESSING", attempts=1), b"two")
+    assert await uploads.claim() == (replace(second, status="PROCESSING", attempts=1), b"two")
     await uploads.finish(second.id, error="an empty file")
     await uploads.add(third, content=b"")
     assert await uploads.uploads(OURS.id) == [third]
@@ -69,17 +69,17 @@ async def test_the_newest_wish_for_a_path_takes_the_place_of_what_waits_or_faile
 async def test_a_new_wish_waits_while_the_old_one_is_worked_on(uploads: SqlUploads) -> None:
     old, new = upload("a.md"), upload("a.md", minute=1)
     await uploads.add(old, content=b"old")
-    await uploads.take()
+    await uploads.claim()
     await uploads.add(new, content=b"new")
     await uploads.finish(old.id, error="it was no use")
     assert await uploads.uploads(OURS.id) == [new]
-    assert await uploads.take() == (replace(new, status="PROCESSING", attempts=1), b"new")
+    assert await uploads.claim() == (replace(new, status="PROCESSING", attempts=1), b"new")
 
 
 async def test_what_is_finished_leaves_the_line(uploads: SqlUploads) -> None:
     one = upload("a.md")
     await uploads.add(one, content=b"abc")
-    await uploads.take()
+    await uploads.claim()
     await uploads.finish(one.id)
     assert await uploads.uploads(OURS.id) == []
 
@@ -87,29 +87,29 @@ async def test_what_is_finished_leaves_the_line(uploads: SqlUploads) -> None:
 async def test_what_failed_stays_with_its_reason_and_without_its_content(uploads: SqlUploads, opened: Database) -> None:
     one = upload("a.md")
     await uploads.add(one, content=b"abc")
-    await uploads.take()
+    await uploads.claim()
     await uploads.finish(one.id, error="not a PDF\0")
     assert await uploads.uploads(OURS.id) == [replace(one, status="FAILED", attempts=1, error="not a PDF\ufffd")]
     async with opened.reading() as connection:
         assert await connection.scalar(select(tables.uploads.c.content)) is None
-    assert await uploads.take() is None
+    assert await uploads.claim() is None
     await uploads.resume()
-    assert await uploads.take() is None
+    assert await uploads.claim() is None
 
 
 async def test_what_a_dead_worker_had_taken_is_taken_again(uploads: SqlUploads) -> None:
     one = upload("a.md")
     await uploads.add(one, content=b"abc")
-    await uploads.take()
-    assert await uploads.take() is None, "its worker may be alive"
+    await uploads.claim()
+    assert await uploads.claim() is None, "its worker may be alive"
     await uploads.resume()
-    assert await uploads.take() == (replace(one, status="PROCESSING", attempts=2), b"abc")
+    assert await uploads.claim() == (replace(one, status="PROCESSING", attempts=2), b"abc")
 
 
 async def test_what_is_released_waits_as_if_it_had_not_been_taken(uploads: SqlUploads) -> None:
     one = upload("a.md")
     await uploads.add(one, content=b"abc")
-    await uploads.take()
+    await uploads.claim()
     await uploads.release(one.id)
     assert await uploads.uploads(OURS.id) == [one]
 
@@ -121,7 +121,7 @@ async def test_two_workers_never_take_the_same(uploads: SqlUploads, database: Pa
     taken: list[str] = []
 
     async def work(line: SqlUploads) -> None:
-        while one := await line.take():
+        while one := await line.claim():
             taken.append(one[0].path)
 
     await asyncio.gather(work(uploads), work(SqlUploads(other)))
@@ -136,7 +136,7 @@ async def test_what_waits_or_failed_can_be_withdrawn_and_what_runs_cannot(upload
     assert await uploads.withdraw(OURS.id, "a.md")
     assert not await uploads.withdraw(OURS.id, "a.md")
     await uploads.add(one, content=b"abc")
-    await uploads.take()
+    await uploads.claim()
     assert not await uploads.withdraw(OURS.id, "a.md")
     await uploads.finish(one.id, error="an empty file")
     assert await uploads.withdraw(OURS.id, "a.md")

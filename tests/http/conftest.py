@@ -49,8 +49,8 @@ async def borrow_embeddings(lender: Settings, borrower: Settings) -> None:
         wiring.open_for_ingest(borrower, wait=True, on_wait=lambda: None) as target,
     ):
         keys = [chunk.embedding_key async for batch in source.library.chunks() for _, chunk in batch]
-        known = await source.cache.recall(keys, model=source.embedder.model)
-        await target.cache.remember(known, model=target.embedder.model)
+        known = await source.cache.load(keys, model=source.embedder.model)
+        await target.cache.save(known, model=target.embedder.model)
 
 
 @pytest.fixture(scope="session")

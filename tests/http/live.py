@@ -100,17 +100,17 @@ class WaitingIndex:
         self._change = change
 
     async def search(
-        self, project: UUID, *, vector: Vector, words: str, limit: int, where: Filters = NO_FILTERS
+        self, project: UUID, *, vector: Vector, words: str, limit: int, filters: Filters = NO_FILTERS
     ) -> tuple[Passage, ...]:
         await self._before()
-        found = await self._index.search(project, vector=vector, words=words, limit=limit, where=where)
+        found = await self._index.search(project, vector=vector, words=words, limit=limit, filters=filters)
         return tuple(self._change(one) for one in found)
 
     async def frequencies(
-        self, project: UUID, stems: Sequence[str], *, where: Filters = NO_FILTERS
+        self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
     ) -> tuple[int, list[int]]:
         await self._before()
-        return await self._index.frequencies(project, stems, where=where)
+        return await self._index.frequencies(project, stems, filters=filters)
 
     async def scale(self) -> SimilarityScale:
         return await self._index.scale()

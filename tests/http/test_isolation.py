@@ -188,9 +188,9 @@ async def opened(settings: Settings) -> AsyncIterator[House]:
             "their widget": await made_key(keeping, scope="ask", project=THEIRS),
             "revoked": await made_key(keeping, scope="admin", revoked=True),
         }
-        await keeping.gaps.note(OURS.id, f"What is a {SECRET} made of?")
+        await keeping.gaps.record(OURS.id, f"What is a {SECRET} made of?")
         for project in (DEFAULT, OURS, THEIRS):
-            await keeping.evaluations.keep(project.id, Evaluation(datetime.now(UTC), 7, {}))
+            await keeping.evaluations.save(project.id, Evaluation(datetime.now(UTC), 7, {}))
     keys["forged"] = keys["root"][:-1] + ("0" if keys["root"][-1] != "0" else "1")
     async with running(settings) as http:
         house = House(http, keys)

@@ -99,7 +99,7 @@ def test_a_vendor_s_embeddings_answer_questions(home: Path, many: Path) -> None:
     with EmbeddingServer() as vendor:
         assert take_in(using(home, vendor.url), many).chunks_embedded == PAGES
         answer = asyncio.run(asked(using(home, vendor.url)))
-    assert answer.found[0].chunk.source == "007.md"
+    assert answer.retrieved[0].chunk.source == "007.md"
 
 
 def test_what_was_embedded_before_a_vendor_failed_is_not_paid_for_again(home: Path, many: Path) -> None:
@@ -144,7 +144,7 @@ def contents(settings: Settings) -> dict[str, str]:
 
     async def run() -> dict[str, str]:
         async with writing(settings) as engines:
-            published = engines.shelf.published()
+            published = engines.shelf.current_generation()
             assert published is not None
             assert published == await engines.library.generation()
             return dict(engines.shelf.contents(published))
@@ -175,7 +175,7 @@ def test_another_model_is_refused_until_it_is_wished_for(home: Path, docs: Path)
         assert not vendor.calls
         with pytest.raises(OtherModel, match=says):
             asyncio.run(asked(theirs))
-    assert asyncio.run(asked(hashing, "What moves water?")).found
+    assert asyncio.run(asked(hashing, "What moves water?")).retrieved
 
 
 def test_an_index_is_made_anew_without_any_file(home: Path, docs: Path) -> None:
@@ -191,7 +191,7 @@ def test_an_index_is_made_anew_without_any_file(home: Path, docs: Path) -> None:
         assert result.chunks_embedded == len(before) == len(paid_for(vendor))
         assert counted == [(0, len(before)), (len(before), len(before))]
         assert contents(theirs) == before
-        assert asyncio.run(asked(theirs, "What moves water?")).found[0].chunk.source == "01-pumps.md"
+        assert asyncio.run(asked(theirs, "What moves water?")).retrieved[0].chunk.source == "01-pumps.md"
         with pytest.raises(OtherModel, match="made with the embedding model custom/ours/64, but hashing-64 is"):
             asyncio.run(asked(settings_for(home, embedder="hashing")))
 
@@ -249,7 +249,7 @@ def test_readers_are_served_by_the_old_model_while_the_new_one_fails(home: Path,
             )
         assert len(seen) == 3
         assert all(seen)
-        assert asyncio.run(asked(hashing)).found
+        assert asyncio.run(asked(hashing)).retrieved
         assert contents(hashing) == published
         vendor.calls.clear()
         vendor.replies = [WELL]

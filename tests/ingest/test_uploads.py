@@ -193,7 +193,7 @@ def test_the_same_path_again_replaces_what_it_said(home: Path) -> None:
     work(home)
     text, answer = ask(home, "What does a pump move?")
     assert "oil downhill" in text
-    assert not any("uphill" in passage.chunk.text for passage in answer.found)
+    assert not any("uphill" in passage.chunk.text for passage in answer.retrieved)
     assert len(chunk_ids(home)) == 1
     assert citewell(home, "doctor").exit_code == 0
 
@@ -219,7 +219,7 @@ def test_a_deleted_document_is_gone_from_answers_library_and_index(home: Path) -
     assert held(home, "vault.md") is None
     text, answer = ask(home, "What word opens the vault?")
     assert "xylophone" not in text
-    assert not any("xylophone" in passage.chunk.text for passage in answer.found)
+    assert not any("xylophone" in passage.chunk.text for passage in answer.retrieved)
     assert citewell(home, "doctor").stdout.strip() == "All is well."
     assert citewell(home, "doctor", "--vacuum").exit_code == 0
     for file in home.rglob("*"):
@@ -294,7 +294,7 @@ def test_three_workers_that_died_on_it_are_enough(home: Path) -> None:
     async def die() -> None:
         async with wiring.open_stores(settings_for(home)) as kept:
             await kept.uploads.resume()
-            assert await kept.uploads.take()
+            assert await kept.uploads.claim()
 
     send(home, "pumps.md", PUMPS)
     send(home, "gone.md", kind="delete")
@@ -311,7 +311,7 @@ def test_a_third_attempt_that_lives_is_as_good_as_the_first(home: Path) -> None:
     async def die() -> None:
         async with wiring.open_stores(settings_for(home)) as kept:
             await kept.uploads.resume()
-            assert await kept.uploads.take()
+            assert await kept.uploads.claim()
 
     send(home, "pumps.md", PUMPS)
     for _ in range(2):
@@ -353,7 +353,7 @@ def test_a_worker_that_is_asked_to_go_puts_its_upload_back(home: Path) -> None:
 def test_a_worker_that_is_asked_to_go_while_it_takes_an_upload_puts_it_back(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upload, taken, take = send(home, "pumps.md", PUMPS), asyncio.Event(), SqlUploads.take
+    upload, taken, take = send(home, "pumps.md", PUMPS), asyncio.Event(), SqlUploads.claim
 
     async def slowly(uploads: SqlUploads) -> tuple[Upload, bytes] | None:
         answer = await take(uploads)

@@ -167,12 +167,12 @@ class AgentsWriter:
         model = _Heard(self._provider.model, self._client, heard)
         agent = Agent(
             name="Citewell",
-            instructions=sendable(work.rules),
+            instructions=sendable(work.instructions),
             model=model,
             tools=[_tool(work.search, heard)] if work.search and tools else [],
             model_settings=ModelSettings(
                 temperature=self._provider.temperature,
-                max_tokens=None if self._provider.thinks else work.longest,
+                max_tokens=None if self._provider.thinks else work.max_tokens,
                 include_usage=True,
                 store=False if self._provider.base_url.startswith("https://api.openai.com") else None,
             ),
@@ -199,7 +199,7 @@ class AgentsWriter:
             if silent:
                 raise _Silent
             used = run.context_wrapper.usage
-            cut = not self._provider.thinks and model.last_written >= work.longest
+            cut = not self._provider.thinks and model.last_written >= work.max_tokens
             yield TokenUsage(used.input_tokens or None, used.output_tokens or None, cut)
         finally:
             run.cancel()
@@ -334,11 +334,11 @@ def _tool(search: Search, heard: _Words) -> FunctionTool:
 
 def _messages(work: WritingTask) -> list[TResponseInputItem]:
     told: list[TResponseInputItem] = []
-    for exchange in work.said:
+    for exchange in work.history:
         told.append({"role": "user", "content": sendable(exchange.question)})
         if exchange.answer:
             told.append({"role": "assistant", "content": sendable(exchange.answer)})
-    return [*told, {"role": "user", "content": sendable(work.wish)}]
+    return [*told, {"role": "user", "content": sendable(work.prompt)}]
 
 
 def _refuses_tools(error: Exception) -> bool:

@@ -22,13 +22,13 @@ class AnswerEngines:
     """None where answers are quotations."""
     strict: bool = False
     """Whether sentences that no passage supports are dropped, not only marked."""
-    missed: Callable[[UUID, str], None] | None = None
+    on_unanswered: Callable[[UUID, str], None] | None = None
     """Told of each question that all of a project's documents do not answer; must not take long, and not fail."""
     index_timeout_seconds: float = 10.0
     embedder_timeout_seconds: float = 10.0
 
     @asynccontextmanager
-    async def searching(self) -> AsyncIterator[None]:
+    async def index_call(self) -> AsyncIterator[None]:
         """Time for one call to the index: it answers, or is not there."""
         try:
             async with asyncio.timeout(self.index_timeout_seconds):
@@ -41,13 +41,13 @@ class AnswerEngines:
         if self.embedder.fitted:
             return IDENTITY_SCALE
         try:
-            async with self.searching():
+            async with self.index_call():
                 return await self.index.scale()
         except CitewellError:
             return IDENTITY_SCALE
 
     @asynccontextmanager
-    async def embedding(self) -> AsyncIterator[None]:
+    async def embedder_call(self) -> AsyncIterator[None]:
         """Time for one call to the embedder."""
         try:
             async with asyncio.timeout(self.embedder_timeout_seconds):

@@ -28,17 +28,17 @@ async def answer(
     engines: AnswerEngines,
     top_k: int = 5,
     history: Sequence[Exchange] = (),
-    where: Filters = NO_FILTERS,
+    filters: Filters = NO_FILTERS,
     selection: str = "",
     hint: str = "",
-    instead: Fallback = "quotes",
-    at_once: bool = False,
+    fallback: Fallback = "quotes",
+    buffered: bool = False,
 ) -> AsyncGenerator[Piece | Answer, None]:
     """The answer as it is written: stages, text and citations, then the whole as an `Answer`.
 
     A `selection` is all that is answered from: no index is asked. A `hint` is what the reader looks at while asking
-    everything there is. Where a writer fails, there are quotes `instead`, or just sources; where it breaks off, that
-    is an error, unless the answer is told `at_once` anyway. Close the stream when nobody listens any more.
+    everything there is. Where a writer fails, there are quotes `fallback`, or just sources; filters it breaks off, that
+    is an error, unless the answer is told `buffered` anyway. Close the stream when nobody listens any more.
     """
     with _Stages() as stages:
         question, selection, hint = map(replace_surrogates, (question, selection, hint))
@@ -50,19 +50,19 @@ async def answer(
         else:
             asked = refer_to_selection(asked, hint)
             found = await retrieve(
-                asked.question, project=project.id, engines=engines, limit=top_k, where=where, hint=hint
+                asked.question, project=project.id, engines=engines, limit=top_k, filters=filters, hint=hint
             )
         stages.reach("GENERATING", passages=len(found.passages))
         yield StageReached("generating")
         quotes, certainty = _quotes(asked, found)
-        case = Draft(asked, found, where, quotes, certainty, selection_as_passage(selection) if selection else None)
+        case = Draft(asked, found, filters, quotes, certainty, selection_as_passage(selection) if selection else None)
         telling = deliver(
             case,
             writer=engines.writer,
-            context=PassageContext(engines, project.id, where),
+            context=PassageContext(engines, project.id, filters),
             history=history[-CONTEXT_EXCHANGES:],
-            instead=instead,
-            at_once=at_once,
+            instead=fallback,
+            at_once=buffered,
         )
         async with aclosing(telling):
             async for piece in telling:
@@ -74,8 +74,8 @@ async def answer(
     try:
         yield told
     finally:  # many who listen leave once they have the answer
-        if engines.missed and told.mode == "no_results" and asked.kind == "question" and not where:
-            engines.missed(project.id, asked.question)
+        if engines.on_unanswered and told.mode == "no_results" and asked.kind == "question" and not filters:
+            engines.on_unanswered(project.id, asked.question)
 
 
 async def collect(pieces: AsyncGenerator[Piece | Answer, None], render: Callable[[Piece], str]) -> tuple[str, Answer]:
@@ -92,7 +92,7 @@ async def collect(pieces: AsyncGenerator[Piece | Answer, None], render: Callable
 def _facts(told: Answer) -> dict[str, object]:
     """What the log says of an answer."""
     facts = {"confidence": round(told.confidence, 3), "covered": told.confidence > 0, "model": told.model}
-    spent = {"prompt_tokens": told.spent.read, "answer_tokens": told.spent.written} if told.spent else {}
+    spent = {"prompt_tokens": told.usage.prompt_tokens, "answer_tokens": told.usage.answer_tokens} if told.usage else {}
     return facts | spent
 
 
@@ -100,13 +100,11 @@ def _quotes(asked: ResolvedQuestion, found: Retrieval) -> tuple[list[Quote], flo
     """The quotes that answer, none where the passages do not; and how sure that is."""
     if not asked.wants_answer or not found.passages:
         return [], 0.0
-    sought = asked.sought if found.selected else asked.question
-    scored = score_candidates(
-        sought, found.passages, found.weights, favour=dict.fromkeys(found.looked_at, HINT_LOG_ODDS)
-    )
+    sought = asked.sought if found.from_selection else asked.question
+    scored = score_candidates(sought, found.passages, found.weights, favour=dict.fromkeys(found.hinted, HINT_LOG_ODDS))
     certainty = estimate_confidence(sought, found, scored)
     fresh = [one for one in scored if not asked.was_said(unit_text(found.passages[one.passage].chunk.text, one.unit))]
-    if found.selected and sought:
+    if found.from_selection and sought:
         echo = frozenset(stems(sought))
         fresh = [one for one in fresh if not one.words <= echo]
     elif asked.points:

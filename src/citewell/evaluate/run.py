@@ -77,7 +77,7 @@ class Outcome:
         """
         if self.question.unanswerable or self.declined:
             return False
-        right_file = {passage.chunk.source for passage in self.answer.found} & set(self.question.files)
+        right_file = {passage.chunk.source for passage in self.answer.retrieved} & set(self.question.files)
         checks = [bool(right_file)] if self.question.files else []
         checks += [self.says_key] if self.says_key is not None else []
         return all(checks) if checks else None

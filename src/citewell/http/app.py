@@ -64,7 +64,7 @@ def create_app(settings: Settings) -> FastAPI:
             await reading.engines.embedder.warm()  # before the first reader waits for it
             noting = GapRecorder(keeping.gaps)
             app.state.settings, app.state.keeping = settings, keeping
-            app.state.reading = replace(reading, engines=replace(reading.engines, missed=noting))
+            app.state.reading = replace(reading, engines=replace(reading.engines, on_unanswered=noting))
             app.state.gate = Admission(settings, keeping.keys)
             app.state.metrics = Metrics(app.state.gate)
             app.state.worker = UploadWorker(settings, keeping.uploads)

@@ -18,7 +18,7 @@ async def mend(engines: IngestEngines) -> None:
     await engines.audit.repair()
     if await _index_faults(engines):
         await rebuild(engines)
-    engines.shelf.sweep()
+    engines.shelf.remove_leftovers()
 
 
 async def _index_faults(engines: IngestEngines) -> list[str]:
@@ -26,12 +26,12 @@ async def _index_faults(engines: IngestEngines) -> list[str]:
     stored = {one.id: hash(one.text) async for batch in engines.library.chunks() for _, one in batch}
     if generation is None:
         return ["there is none for what the library holds"] if stored else []
-    if (made := engines.shelf.made_with(generation)) not in (None, engines.embedder.model):
+    if (made := engines.shelf.embedding_model_of(generation)) not in (None, engines.embedder.model):
         return [str(OtherModel(made=str(made), configured=engines.embedder.model))]
-    if not engines.shelf.holds(generation):
+    if not engines.shelf.has_generation(generation):
         return [f"generation {generation} is missing, or was made by another version"]
     faults = []
-    if engines.shelf.published() != generation:
+    if engines.shelf.current_generation() != generation:
         faults.append(f"generation {generation} shows what the library holds, but another is published")
     try:
         indexed = {identity: hash(text) for identity, text in engines.shelf.contents(generation)}

@@ -94,7 +94,7 @@ async def ingest_files(
     files: Sequence[SourceFile], *, project: Project, engines: IngestEngines, recipe: Recipe
 ) -> IngestResult:
     """Take in these files and leave all else as it is. Nothing is walked: a path need not say where its file lies."""
-    todo = replace(plan(files, await engines.ledger.known(project), recipe, walked=()), vanished=())
+    todo = replace(plan(files, await engines.ledger.known_documents(project), recipe, walked=()), vanished=())
     return await _carry_out(todo, Run(), project=project, engines=engines, recipe=recipe)
 
 
@@ -174,14 +174,14 @@ async def preview(
 
 async def _unknown(keys: Sequence[str], engines: IngestEngines) -> set[str]:
     """Those that were never embedded with this model."""
-    return set(keys) - (await engines.cache.recall(keys, model=engines.embedder.model)).keys()
+    return set(keys) - (await engines.cache.load(keys, model=engines.embedder.model)).keys()
 
 
 async def _todo(
     paths: Sequence[Path], project: Project, engines: IngestEngines, recipe: Recipe, *, prune: bool, everything: bool
 ) -> Plan:
     """What there is to do. Nothing is pruned while a path that was named cannot be walked: a typo is no wish."""
-    known = await engines.ledger.known(project)
+    known = await engines.ledger.known_documents(project)
     files, errors = walk(paths, known_roots={one.root for one in known.values() if one.root}, everything=everything)
     todo = plan(files, known, recipe, walked=paths)
     if prune and errors and todo.vanished:
@@ -210,7 +210,7 @@ async def _publish(
 ) -> None:
     await engines.ledger.discard()  # what a run that died had staged
     generation = await engines.shelf.stage(changes, base=base)
-    await engines.ledger.enter(remove=removed, generation=generation)
+    await engines.ledger.commit(remove=removed, generation=generation)
     engines.shelf.publish(generation)
 
 
@@ -228,10 +228,10 @@ async def _base(engines: IngestEngines, *, reembed: bool) -> int | None:
     generation = await engines.library.generation()
     if generation is None:
         return None
-    made = engines.shelf.made_with(generation)
+    made = engines.shelf.embedding_model_of(generation)
     if made not in (None, engines.embedder.model) and not reembed:
         raise OtherModel(made=str(made), configured=engines.embedder.model)
-    return generation if engines.shelf.holds(generation) else None
+    return generation if engines.shelf.has_generation(generation) else None
 
 
 async def _changes(
@@ -328,11 +328,11 @@ async def _stage(held: list[Read], project: Project, engines: IngestEngines) -> 
 async def _embedded(chunks: Sequence[tuple[UUID, Chunk]], engines: IngestEngines, run: Run) -> list[Entry]:
     """The chunks with their embeddings: remembered ones where the same words were embedded before."""
     wanted = {one.embedding_key: Embeddable(one.label, one.text) for _, one in chunks}
-    known = await engines.cache.recall(list(wanted), model=engines.embedder.model)
+    known = await engines.cache.load(list(wanted), model=engines.embedder.model)
     if missing := [key for key in wanted if key not in known]:
         made = await _made([wanted[key] for key in missing], engines, run)
         fresh = dict(zip(missing, made, strict=True))
-        await engines.cache.remember(fresh, model=engines.embedder.model)
+        await engines.cache.save(fresh, model=engines.embedder.model)
         known |= fresh
         run.embedded += len(fresh)
     return [Entry(owner, one, known[one.embedding_key]) for owner, one in chunks]

@@ -56,7 +56,7 @@ async def drain(
 
 async def _taken(uploads: Uploads) -> tuple[Upload, bytes] | None:
     """The next in line. Asked to go meanwhile, it puts back what the database has perhaps given already."""
-    taking = asyncio.ensure_future(uploads.take())
+    taking = asyncio.ensure_future(uploads.claim())
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:
@@ -95,11 +95,11 @@ async def _carry_out(
 
 
 async def _remove(upload: Upload, projects: Projects, engines: IngestEngines) -> None:
-    held = await engines.ledger.known(upload.project)
+    held = await engines.ledger.known_documents(upload.project)
     if gone := [document_id(upload.project, path) for path in held if upload.path in ("", path)]:
         await forget(gone, engines=engines)
     if not upload.path:
-        await projects.drop(upload.project.id)
+        await projects.delete(upload.project.id)
 
 
 @contextmanager

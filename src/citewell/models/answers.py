@@ -22,9 +22,9 @@ class Passage:
     chunk: Chunk
     score: float
     windows: tuple[Window, ...]
-    whole: float = 0.0
+    mean_score: float = 0.0
     """The cosine of the mean of its windows."""
-    spoken: tuple[tuple[str, ...], ...] = ()
+    sentence_stems: tuple[tuple[str, ...], ...] = ()
     """The stems of its sentences, as the index keeps them."""
 
 
@@ -87,7 +87,7 @@ class Segment:
     None of its words, where they are not a quotation and none comes near to them.
     """
 
-    def taken(self, passage: Passage) -> tuple[str, int | None]:
+    def source_words(self, passage: Passage) -> tuple[str, int | None]:
         """The words of a passage that this rests on, and where in the passage they begin, as far as is known."""
         if self.start is not None or not self.quotes:
             return self.text, self.start
@@ -99,9 +99,9 @@ class Segment:
 class TokenUsage:
     """What an LLM counted: tokens it read, and tokens it wrote. None where it did not say."""
 
-    read: int | None = None
-    written: int | None = None
-    cut: bool = False
+    prompt_tokens: int | None = None
+    answer_tokens: int | None = None
+    truncated: bool = False
     """Whether it wrote as much as it may, and had not finished."""
 
 
@@ -113,7 +113,7 @@ class Answer:
     confidence: float
     mode: Mode
     model: str
-    found: tuple[Passage, ...]
+    retrieved: tuple[Passage, ...]
     """Every passage that was looked at, best first."""
     question: str = ""
     """As it was understood: a follow-up with what it follows up on."""
@@ -121,7 +121,7 @@ class Answer:
     """Where nothing was answered: the nearest topics there are, one passage each."""
     low_confidence: bool = False
     """Answered, but likelier wrong than right."""
-    spent: TokenUsage | None = None
+    usage: TokenUsage | None = None
     """Where an LLM wrote it."""
     notice: str = ""
     """What the reader should know about how this came about: that no LLM could be asked."""
@@ -139,13 +139,13 @@ class Answer:
 
     def line(self, passage: Passage) -> int:
         """The line of the document on which the first words taken from a passage stand."""
-        starts = (one.taken(passage)[1] for one in self.segments if passage in one.passages)
+        starts = (one.source_words(passage)[1] for one in self.segments if passage in one.passages)
         start = next((start for start in starts if start is not None and start >= 0), 0)
         return passage.chunk.first_line + passage.chunk.text.count("\n", 0, start)
 
     def excerpt(self, passage: Passage, *, length: int) -> str:
         """The first words that the answer took from a passage, in at most so many characters."""
-        quoted = (segment.taken(passage)[0] for segment in self.segments if passage in segment.passages)
+        quoted = (segment.source_words(passage)[0] for segment in self.segments if passage in segment.passages)
         taken = next(quoted, passage.chunk.text)
         words = " ".join(taken.split())
         return words if len(words) <= length else words[: words.rfind(" ", 0, length + 1)] or words[:length]

@@ -187,9 +187,9 @@ class Surroundings:
 class Trace:
     """What became of a chunk that was cited once."""
 
-    here: "Chunk | None" = None
+    current: "Chunk | None" = None
     """The chunk itself, where it stands now."""
-    twin: "Chunk | None" = None
+    moved_to: "Chunk | None" = None
     """Where it is gone: the same text in another place."""
     successor: "Chunk | None" = None
     """Where neither is left: what now stands in its place in its document."""

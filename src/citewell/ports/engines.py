@@ -66,21 +66,21 @@ class Index(Protocol):
     """Finds chunks by meaning and by words. Readers see one published generation, whole."""
 
     async def search(
-        self, project: UUID, *, vector: Vector, words: str, limit: int, where: Filters = NO_FILTERS
+        self, project: UUID, *, vector: Vector, words: str, limit: int, filters: Filters = NO_FILTERS
     ) -> tuple[Passage, ...]:
-        """The project's nearest chunks of those that `where` allows, best first.
+        """The project's nearest chunks of those that `filters` allows, best first.
 
         Scores are cosines, read on the scale of the index and clipped to [0, 1].
 
         Raises EmptyKnowledgeBase before the first publish, IndexMismatch for an index that is not of this model and
-        version, and IndexUnavailable where its engine fails.
+        version, and IndexUnavailable filters its engine fails.
         """
         ...
 
     async def frequencies(
-        self, project: UUID, stems: Sequence[str], *, where: Filters = NO_FILTERS
+        self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
     ) -> tuple[int, list[int]]:
-        """How many chunks `where` allows, and how many of them speak each stem; raises as `search` does."""
+        """How many chunks `filters` allows, and how many of them speak each stem; raises as `search` does."""
         ...
 
     async def scale(self) -> SimilarityScale:
@@ -116,11 +116,11 @@ class Search(Protocol):
 class WritingTask:
     """What a writer is to write: the rules, what was said before, and the wish."""
 
-    rules: str
-    wish: str
-    said: Sequence[Exchange] = ()
+    instructions: str
+    prompt: str
+    history: Sequence[Exchange] = ()
     search: Search | None = None
-    longest: int = 1000
+    max_tokens: int = 1000
     """Tokens that it may write."""
 
 

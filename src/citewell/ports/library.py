@@ -25,15 +25,15 @@ class Change:
 class IndexBuilder(Protocol):
     """Where generations of the index are built and put out for readers; for one writer at a time."""
 
-    def holds(self, generation: int) -> bool:
+    def has_generation(self, generation: int) -> bool:
         """Whether this generation is there, whole, made with the configured model and as this version makes them."""
         ...
 
-    def made_with(self, generation: int) -> str | None:
+    def embedding_model_of(self, generation: int) -> str | None:
         """The embedding model of a generation; None where there is no such generation."""
         ...
 
-    def published(self) -> int | None:
+    def current_generation(self) -> int | None:
         """The generation that readers use."""
         ...
 
@@ -49,7 +49,7 @@ class IndexBuilder(Protocol):
         """Names of what a run that died left behind, and of generations nobody uses."""
         ...
 
-    def sweep(self) -> None:
+    def remove_leftovers(self) -> None:
         """Remove them."""
         ...
 
@@ -69,7 +69,7 @@ class Library(Protocol):
         """The project that holds a document."""
         ...
 
-    async def held(self) -> dict[UUID, int]:
+    async def document_counts(self) -> dict[UUID, int]:
         """How many documents each project holds; those that hold none are left out."""
         ...
 
@@ -85,7 +85,7 @@ class Library(Protocol):
         """What became of each chunk; a chunk of another project is as unknown as one that never was."""
         ...
 
-    async def around(self, chunk: str, *, characters: int) -> Surroundings | None:
+    async def surroundings(self, chunk: str, *, characters: int) -> Surroundings | None:
         """So many characters of the document's text on either side of a chunk, by its id; fewer at the ends."""
         ...
 
@@ -93,7 +93,7 @@ class Library(Protocol):
 class LibraryWriter(Protocol):
     """The truth, written: staged piece by piece, then entered all at once. For one writer at a time."""
 
-    async def known(self, project: Project) -> Mapping[str, KnownDocument]:
+    async def known_documents(self, project: Project) -> Mapping[str, KnownDocument]:
         """What is known of every document of the project, by its path."""
         ...
 
@@ -101,7 +101,7 @@ class LibraryWriter(Protocol):
         """Put documents aside; nobody sees them yet."""
         ...
 
-    async def enter(self, *, remove: Collection[UUID], generation: int) -> None:
+    async def commit(self, *, remove: Collection[UUID], generation: int) -> None:
         """Replace documents by those staged, remove others, name the generation that shows it: all or nothing."""
         ...
 
@@ -145,6 +145,6 @@ class Ingests(Protocol):
 class VectorCache(Protocol):
     """Remembers embeddings by what was embedded, so that nothing is embedded twice."""
 
-    async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]: ...
+    async def load(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]: ...
 
-    async def remember(self, embeddings: Mapping[str, Embedding], *, model: str) -> None: ...
+    async def save(self, embeddings: Mapping[str, Embedding], *, model: str) -> None: ...

@@ -20,7 +20,7 @@ class Projects(Protocol):
         """Whether it is new; a project that is there stays as it is."""
         ...
 
-    async def drop(self, identity: UUID) -> None:
+    async def delete(self, identity: UUID) -> None:
         """Forget the project and all that is kept of it, and revoke the keys that open only it.
 
         Its documents are an ingest's to remove, before this.
@@ -39,15 +39,17 @@ class Sessions(Protocol):
         """The last complete exchanges, oldest first; none for a session that is new."""
         ...
 
-    async def record(self, told: StoredExchange, owner: Owner, *, once: str | None = None) -> StoredExchange:
+    async def record(
+        self, exchange: StoredExchange, owner: Owner, *, idempotency_key: str | None = None
+    ) -> StoredExchange:
         """Keep an exchange; its session is made, or touched. Gives what is kept.
 
-        With `once`, a client's word for this very request, it is kept once, however often and wherever at the same
-        time it is tried: a complete exchange takes the place of an incomplete one, and otherwise the first stays.
+        With `idempotency_key`, a client's name for this request, it is kept once, however often and wherever it is
+        retried: a complete exchange replaces an incomplete one, and otherwise the first stays.
         """
         ...
 
-    async def earlier(self, once: str, owner: Owner) -> StoredExchange | None:
+    async def find_by_key(self, idempotency_key: str, owner: Owner) -> StoredExchange | None:
         """What was kept under this word by this owner."""
         ...
 
@@ -57,7 +59,7 @@ class Sessions(Protocol):
         """Exchanges, oldest first, and how many there are in all."""
         ...
 
-    async def rate(self, session: UUID, request: UUID, owner: Owner, *, vote: Vote | None) -> None:
+    async def set_feedback(self, session: UUID, request: UUID, owner: Owner, *, vote: Vote | None) -> None:
         """Keep what the reader thought of the exchange that this request made; no vote takes one back."""
         ...
 
@@ -65,13 +67,13 @@ class Sessions(Protocol):
         """What all readers of a project thought, the newest exchanges first; with a vote, only those that got it."""
         ...
 
-    async def forget(self, session: UUID, owner: Owner) -> None: ...
+    async def delete(self, session: UUID, owner: Owner) -> None: ...
 
 
 class Gaps(Protocol):
     """Questions that a project's documents did not answer, for whoever writes them. Each project has 1,000 at most."""
 
-    async def note(self, project: UUID, question: str) -> None:
+    async def record(self, project: UUID, question: str) -> None:
         """Count a question; one that differs in case, spacing or its last mark is the same. The oldest make room.
 
         Of a project that is not there nothing is kept.
@@ -82,13 +84,13 @@ class Gaps(Protocol):
         """What was asked last comes first."""
         ...
 
-    async def forget(self, project: UUID) -> None: ...
+    async def clear(self, project: UUID) -> None: ...
 
 
 class Evaluations(Protocol):
     """The last evaluation of each project."""
 
-    async def keep(self, project: UUID, evaluation: Evaluation) -> None:
+    async def save(self, project: UUID, evaluation: Evaluation) -> None:
         """In the place of the one before."""
         ...
 
@@ -120,7 +122,7 @@ class Uploads(Protocol):
         """Put it in line; whatever else is there for the same path in the project gives way."""
         ...
 
-    async def take(self) -> tuple[Upload, bytes] | None:
+    async def claim(self) -> tuple[Upload, bytes] | None:
         """The oldest that is PENDING: PROCESSING now, one attempt more, and nobody else's."""
         ...
 

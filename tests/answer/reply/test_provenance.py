@@ -117,10 +117,10 @@ def test_a_receipt_says_where_the_passage_and_the_quoted_words_stand() -> None:
 @pytest.mark.parametrize(
     ("trace", "start", "expected"),
     [
-        (Trace(here=chunk_of("x"), known=True), None, "valid"),
-        (Trace(here=chunk_of("x"), known=True), 0, "valid"),
-        (Trace(here=chunk_of("x"), known=True), 7, "moved"),
-        (Trace(twin=chunk_of("x"), successor=chunk_of("y"), known=True), None, "moved"),
+        (Trace(current=chunk_of("x"), known=True), None, "valid"),
+        (Trace(current=chunk_of("x"), known=True), 0, "valid"),
+        (Trace(current=chunk_of("x"), known=True), 7, "moved"),
+        (Trace(moved_to=chunk_of("x"), successor=chunk_of("y"), known=True), None, "moved"),
         (Trace(successor=chunk_of("y"), known=True), None, "changed"),
         (Trace(known=True), None, "deleted"),
         (Trace(), 3, "unknown"),

@@ -27,4 +27,4 @@ def test_in_another_language_words_decide() -> None:
 
 
 def _passage(text: str, score: float = 0.5) -> Passage:
-    return Passage(chunk_of(text), score, (), whole=score, spoken=tuple(map(tuple, sentence_stems(text))))
+    return Passage(chunk_of(text), score, (), mean_score=score, sentence_stems=tuple(map(tuple, sentence_stems(text))))

@@ -187,7 +187,7 @@ class Hinted:
 @pytest.mark.parametrize("question", ["What does this mean?", "why?", "Explain this", "How is it measured?"])
 def test_a_question_about_the_hint_finds_the_passage_it_comes_from(hinted: Hinted, question: str) -> None:
     text, answer = hinted.ask(question, HINT)
-    assert HINT in flat(answer.found[0].chunk.text)
+    assert HINT in flat(answer.retrieved[0].chunk.text)
     assert answer.mode == "full"
     assert HINT not in text, "the reader has these words before them"
 
@@ -196,7 +196,7 @@ def test_a_question_that_stands_alone_looks_at_the_same_passages_whatever_the_hi
     question = "Which gearbox has almost no backlash?"
     plain, near, far = (hinted.ask(question, hint)[1] for hint in ("", "strain wave gear", HINT))
     for other in (near, far):
-        assert {one.chunk.id for one in other.found} == {one.chunk.id for one in plain.found}
+        assert {one.chunk.id for one in other.retrieved} == {one.chunk.id for one in plain.retrieved}
         assert other.confidence == plain.confidence
     assert far.segments == plain.segments
 

@@ -93,16 +93,18 @@ class QdrantEdgeIndex:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="index")
 
     async def search(
-        self, project: UUID, *, vector: Vector, words: str, limit: int, where: Filters = NO_FILTERS
+        self, project: UUID, *, vector: Vector, words: str, limit: int, filters: Filters = NO_FILTERS
     ) -> tuple[Passage, ...]:
         # Fused ranks tie in pairs, and the engine cuts through a pair as it happens: one more, then the id decides.
-        request = fusion_query(project, vector=vector, words=words, limit=limit + 1, where=where)
+        request = fusion_query(project, vector=vector, words=words, limit=limit + 1, filters=filters)
         return (await asyncio.get_running_loop().run_in_executor(self._thread, self._search, request, vector))[:limit]
 
     async def frequencies(
-        self, project: UUID, stems: Sequence[str], *, where: Filters = NO_FILTERS
+        self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
     ) -> tuple[int, list[int]]:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._frequencies, project, stems, where)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, self._frequencies, project, stems, filters
+        )
 
     async def scale(self) -> SimilarityScale:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._scale)
@@ -119,13 +121,13 @@ class QdrantEdgeIndex:
         found = [(cast("dict[str, Any]", hit.payload), cast("Any", hit.vector)[_DENSE]) for hit in hits]
         return passages(found, vector, opened.scale)
 
-    def _frequencies(self, project: UUID, spoken: Sequence[str], where: Filters) -> tuple[int, list[int]]:
-        allowed = _allowed(project, where)
-        filters = [Filter(must=[*allowed, FieldCondition("words", match=MatchText(stem))]) for stem in spoken]
+    def _frequencies(self, project: UUID, spoken: Sequence[str], filters: Filters) -> tuple[int, list[int]]:
+        allowed = _allowed(project, filters)
+        by_stem = [Filter(must=[*allowed, FieldCondition("words", match=MatchText(stem))]) for stem in spoken]
         with self._using, _readable():
             opened = self.opened()
-            counts = [opened.shard.count(CountRequest(exact=True, filter=one)) for one in filters]
-            return opened.total(project, where), counts
+            counts = [opened.shard.count(CountRequest(exact=True, filter=stem_filter)) for stem_filter in by_stem]
+            return opened.total(project, filters), counts
 
     def _scale(self) -> SimilarityScale:
         with self._using, _readable():
@@ -217,14 +219,14 @@ class _Opened:
             _let_go(lock, copy)
             raise
 
-    def total(self, project: UUID, where: Filters) -> int:
+    def total(self, project: UUID, filters: Filters) -> int:
         """How many chunks there are to search. Counted once: 27 ms for 90,000, and a generation never changes."""
-        if (project, where) not in self._totals:
+        if (project, filters) not in self._totals:
             if len(self._totals) >= _TOTALS:
                 self._totals.clear()
-            allowed = Filter(must=[*_allowed(project, where)])
-            self._totals[project, where] = self.shard.count(CountRequest(exact=True, filter=allowed))
-        return self._totals[project, where]
+            allowed = Filter(must=[*_allowed(project, filters)])
+            self._totals[project, filters] = self.shard.count(CountRequest(exact=True, filter=allowed))
+        return self._totals[project, filters]
 
     def close(self) -> None:
         with self._generations.still():
@@ -247,11 +249,11 @@ class QdrantEdgeBuilder:
         self._model = model
         self._dimensions = dimensions
 
-    def holds(self, generation: int) -> bool:
+    def has_generation(self, generation: int) -> bool:
         made = _made_with(self._generations.path(generation))
         return made.items() >= self._making().items()
 
-    def made_with(self, generation: int) -> str | None:
+    def embedding_model_of(self, generation: int) -> str | None:
         model: str | None = _made_with(self._generations.path(generation)).get("model")
         return model
 
@@ -282,12 +284,12 @@ class QdrantEdgeBuilder:
 
     def publish(self, generation: int) -> None:
         self._generations.publish(generation)
-        self.sweep()
+        self.remove_leftovers()
 
-    def published(self) -> int | None:
+    def current_generation(self) -> int | None:
         return self._generations.published()
 
-    def sweep(self) -> None:
+    def remove_leftovers(self) -> None:
         self._generations.sweep()
 
     def leftovers(self) -> list[str]:
@@ -374,9 +376,11 @@ def _made_with(folder: Path) -> dict[str, Any]:
     return made
 
 
-def fusion_query(project: UUID, *, vector: Vector, words: str, limit: int, where: Filters = NO_FILTERS) -> QueryRequest:
+def fusion_query(
+    project: UUID, *, vector: Vector, words: str, limit: int, filters: Filters = NO_FILTERS
+) -> QueryRequest:
     """The one request that a search is: the nearest by meaning and by words, fused by rank."""
-    ours, *narrower = _allowed(project, where)
+    ours, *narrower = _allowed(project, filters)
     # How rare a word is, is counted in this project alone; the engine would count it in all of them.
     rarity = SearchParams(idf=IdfParams(corpus=Filter(must=[ours])))
     return QueryRequest(
@@ -394,15 +398,15 @@ def fusion_query(project: UUID, *, vector: Vector, words: str, limit: int, where
     )
 
 
-def _allowed(project: UUID, where: Filters) -> list[FieldCondition]:
+def _allowed(project: UUID, filters: Filters) -> list[FieldCondition]:
     """What a chunk must be: the project's, and whatever else is asked for."""
     conditions = [FieldCondition("project", match=MatchValue(str(project)))]
-    for field, value in (("section", where.section), ("chapter", where.chapter)):
+    for field, value in (("section", filters.section), ("chapter", filters.chapter)):
         if value is not None:
             conditions.append(FieldCondition(field, match=MatchValue(value)))
-    if where.path is not None:
-        folder = where.path.endswith("/")
-        conditions.append(FieldCondition("source", match=(MatchPrefix if folder else MatchValue)(where.path)))
-    if where.source_url_prefix is not None:
-        conditions.append(FieldCondition("addresses", match=MatchPrefix(normalize_url(where.source_url_prefix))))
+    if filters.path is not None:
+        folder = filters.path.endswith("/")
+        conditions.append(FieldCondition("source", match=(MatchPrefix if folder else MatchValue)(filters.path)))
+    if filters.source_url_prefix is not None:
+        conditions.append(FieldCondition("addresses", match=MatchPrefix(normalize_url(filters.source_url_prefix))))
     return conditions

@@ -120,4 +120,4 @@ def _passage(stored: dict[str, Any], cosines: list[float], whole: float) -> Pass
         url=stored["url"],
     )
     spoken = tuple(tuple(line.split(" ")) for line in stored["words"].split("\n"))
-    return Passage(chunk, max(cosines), windows, whole=whole, spoken=spoken)
+    return Passage(chunk, max(cosines), windows, mean_score=whole, sentence_stems=spoken)

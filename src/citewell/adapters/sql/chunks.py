@@ -76,8 +76,8 @@ async def trace(connection: AsyncConnection, project: UUID, ids: Iterable[str]) 
     chunks = await _by_id(connection, project, {*twins.values(), *successors.values()})
     return {
         one: Trace(
-            here=here.get(one),
-            twin=chunks.get(twins.get(one, "")),
+            current=here.get(one),
+            moved_to=chunks.get(twins.get(one, "")),
             successor=chunks.get(successors.get(one, "")),
             known=one in here or one in past,
         )

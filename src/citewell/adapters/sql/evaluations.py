@@ -15,7 +15,7 @@ class SqlEvaluations:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def keep(self, project: UUID, evaluation: Evaluation) -> None:
+    async def save(self, project: UUID, evaluation: Evaluation) -> None:
         made: dict[str, object] = {
             "at": evaluation.at,
             "questions": evaluation.questions,

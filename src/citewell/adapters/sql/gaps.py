@@ -23,7 +23,7 @@ class SqlGaps:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def note(self, project: UUID, question: str) -> None:
+    async def record(self, project: UUID, question: str) -> None:
         asked = storable(question)
         now = datetime.now(UTC)
         last: dict[str, object] = {"question": _shortened(asked), "last_at": now}
@@ -45,7 +45,7 @@ class SqlGaps:
         async with self._database.reading() as connection:
             return [Gap(row.question, row.times, row.first_at, row.last_at) for row in await connection.execute(last)]
 
-    async def forget(self, project: UUID) -> None:
+    async def clear(self, project: UUID) -> None:
         async with self._database.writing() as connection:
             await connection.execute(delete(gaps).where(gaps.c.project_id == project))
 

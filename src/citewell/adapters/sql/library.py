@@ -76,7 +76,7 @@ class SqlLibrary:
         async with self._database.reading() as connection:
             return await connection.scalar(query)
 
-    async def held(self) -> dict[UUID, int]:
+    async def document_counts(self) -> dict[UUID, int]:
         project = tables.documents.c.project_id
         async with self._database.reading() as connection:
             rows = await connection.execute(select(project, func.count().label("documents")).group_by(project))
@@ -100,7 +100,7 @@ class SqlLibrary:
                     for row in rows
                 ]
 
-    async def known(self, project: Project) -> Mapping[str, KnownDocument]:
+    async def known_documents(self, project: Project) -> Mapping[str, KnownDocument]:
         query = select(tables.documents).where(tables.documents.c.project_id == project.id)
         async with self._database.reading() as connection:
             return {row.path: KnownDocument(row.fingerprint, row.root) for row in await connection.execute(query)}
@@ -139,7 +139,7 @@ class SqlLibrary:
                 if rows:
                     await connection.execute(self._database.insert(table).on_conflict_do_nothing(), rows)
 
-    async def enter(self, *, remove: Collection[UUID], generation: int) -> None:
+    async def commit(self, *, remove: Collection[UUID], generation: int) -> None:
         async with self._database.writing() as connection:
             replaced = select(tables.staged_documents.c.id)
             leaving: list[Select[tuple[UUID]] | Sequence[UUID]] = [replaced, *batches(remove)]
@@ -215,11 +215,11 @@ class SqlLibrary:
         async with self._database.reading() as connection:
             return await trace(connection, project, ids)
 
-    async def around(self, chunk: str, *, characters: int) -> Surroundings | None:
+    async def surroundings(self, chunk: str, *, characters: int) -> Surroundings | None:
         async with self._database.reading() as connection:
             return await around(connection, chunk, characters)
 
-    async def recall(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]:
+    async def load(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]:
         known: dict[str, Embedding] = {}
         async with self._database.reading() as connection:
             for part in batches(keys):
@@ -232,7 +232,7 @@ class SqlLibrary:
                     known[row.text_hash] = Embedding(vectors, spans)
         return known
 
-    async def remember(self, embeddings: Mapping[str, Embedding], *, model: str) -> None:
+    async def save(self, embeddings: Mapping[str, Embedding], *, model: str) -> None:
         rows = [
             {
                 "text_hash": key,

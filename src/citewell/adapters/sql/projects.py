@@ -43,7 +43,7 @@ class SqlProjects:
             done = await connection.execute(new.on_conflict_do_nothing())
         return done.rowcount == 1
 
-    async def drop(self, identity: UUID) -> None:
+    async def delete(self, identity: UUID) -> None:
         # A project of the same name would have the same id: a key to the old one must not open it.
         shut = update(keys).where(keys.c.project_id == identity, keys.c.revoked_at.is_(None))
         async with self._database.writing() as connection:

@@ -38,23 +38,25 @@ class SqlSessions:
             rows = (await connection.execute(last)).all()
         return [Exchange(row.query, row.response) for row in reversed(rows)]
 
-    async def record(self, told: StoredExchange, owner: Owner, *, once: str | None = None) -> StoredExchange:
-        word = None if once is None else _word(once, owner)
+    async def record(
+        self, exchange: StoredExchange, owner: Owner, *, idempotency_key: str | None = None
+    ) -> StoredExchange:
+        word = None if idempotency_key is None else _word(idempotency_key, owner)
         async with self._database.writing() as connection:
-            touched = (await connection.execute(self._touch(told.session_id, owner))).first()
+            touched = (await connection.execute(self._touch(exchange.session_id, owner))).first()
             if touched is None:
-                raise _not_found(told.session_id)
-            row = (await connection.execute(self._put(told, word))).first()
+                raise _not_found(exchange.session_id)
+            row = (await connection.execute(self._put(exchange, word))).first()
             if row is None:  # kept before under the same word
                 row = (await connection.execute(_under(word))).one()
             kept = _recorded(row)
-            if kept.session_id != told.session_id:
+            if kept.session_id != exchange.session_id:
                 await connection.rollback()  # the retry came under a session of its own, which need not be made
         return kept
 
-    async def earlier(self, once: str, owner: Owner) -> StoredExchange | None:
+    async def find_by_key(self, idempotency_key: str, owner: Owner) -> StoredExchange | None:
         async with self._database.reading() as connection:
-            row = (await connection.execute(_under(_word(once, owner)))).first()
+            row = (await connection.execute(_under(_word(idempotency_key, owner)))).first()
         return None if row is None else _recorded(row)
 
     async def history(
@@ -67,7 +69,7 @@ class SqlSessions:
             total = await connection.scalar(select(func.count()).select_from(told).where(mine))
             return [_recorded(row) for row in await connection.execute(page)], total or 0
 
-    async def rate(self, session: UUID, request: UUID, owner: Owner, *, vote: Vote | None) -> None:
+    async def set_feedback(self, session: UUID, request: UUID, owner: Owner, *, vote: Vote | None) -> None:
         mine = select(sessions.c.session_id).where(sessions.c.session_id == session, _owned(owner))
         this = conversations.c.metadata["request_id"].as_string() == str(request)
         marked = update(conversations).where(conversations.c.session_id.in_(mine), this).values(feedback=vote)
@@ -87,7 +89,7 @@ class SqlSessions:
             rows = (await connection.execute(last)).all()
         return Feedback(votes.get("up", 0), votes.get("down", 0), tuple(_recorded(row) for row in rows))
 
-    async def forget(self, session: UUID, owner: Owner) -> None:
+    async def delete(self, session: UUID, owner: Owner) -> None:
         async with self._database.writing() as connection:
             await connection.execute(delete(sessions).where(sessions.c.session_id == session, _owned(owner)))
 

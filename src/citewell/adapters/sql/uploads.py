@@ -44,7 +44,7 @@ class SqlUploads:
             await connection.execute(project.on_conflict_do_nothing())
             await connection.execute(new)
 
-    async def take(self) -> tuple[Upload, bytes] | None:
+    async def claim(self) -> tuple[Upload, bytes] | None:
         # SQLite has no row locks and needs none: there, one connection writes at a time.
         first = (
             select(uploads.c.id)

@@ -41,7 +41,7 @@ async def resolve_question(
 
 async def _rewritten(question: str, told: Sequence[Exchange], writer: Writer) -> str:
     """The writer's words; none where it does not answer in time."""
-    work = WritingTask(_RULES, question, fit_history(told, writer.context_tokens // 2), longest=_TOKENS)
+    work = WritingTask(_RULES, question, fit_history(told, writer.context_tokens // 2), max_tokens=_TOKENS)
     preamble, said = Preamble(), ""
     try:
         async with asyncio.timeout(_SECONDS), aclosing(writer.write(work)) as words:

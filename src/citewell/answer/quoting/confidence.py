@@ -35,7 +35,7 @@ _EVEN = 0.5
 
 def estimate_confidence(question: str, found: Retrieval, units: Sequence[Candidate]) -> float:
     """How likely what was found answers; of no question at all, who knows what answers it."""
-    if not found.selected:
+    if not found.from_selection:
         return confidence_of(confidence_features(question, found, units))
     if not question:
         return _EVEN

@@ -58,7 +58,7 @@ class Draft:
         borne_out = sum(claims) / len(claims) if claims else 1.0
         topics = () if cited or self.selection else nearest_topics(self.found.passages)
         certainty = self.certainty * borne_out if cited else 0.0
-        notice = _CUT_OFF if spent and spent.cut else ""
+        notice = _CUT_OFF if spent and spent.truncated else ""
         return self._answer(segments, model, certainty, nearest=topics, spent=spent, notice=notice)
 
     def unwritten(self) -> Answer:
@@ -82,11 +82,11 @@ class Draft:
             confidence=confidence,
             mode=mode if segments else "retrieval_only",
             model=model,
-            found=(self.selection,) if self.selection else self.found.passages,
+            retrieved=(self.selection,) if self.selection else self.found.passages,
             question=self.asked.question,
             nearest=nearest,
             low_confidence=covered and confidence < CONFIDENCE_BANDS["weak"],
-            spent=spent,
+            usage=spent,
             notice=notice,
         )
 
@@ -147,7 +147,7 @@ async def _written(
     )
     if not context.passages:
         raise WriterUnavailable("no passage fits into CITEWELL_LLM_CONTEXT_TOKENS beside the rules and the question")
-    pipeline = Pipeline(context.passages, work.rules, selection=case.selection, strict=context.engines.strict)
+    pipeline = Pipeline(context.passages, work.instructions, selection=case.selection, strict=context.engines.strict)
     spent: TokenUsage | None = None
     waiting: list[Piece] = []
     shown = False

@@ -32,7 +32,7 @@ class Location:
 
 def locate(answer: Answer, passage: Passage) -> Location:
     chunk = passage.chunk
-    taken = (one.taken(passage) for one in answer.segments if passage in one.passages)
+    taken = (one.source_words(passage) for one in answer.segments if passage in one.passages)
     quoted = next((words for words, start in taken if start is not None), "")
     return Location(
         start=chunk.start,
@@ -45,9 +45,9 @@ def locate(answer: Answer, passage: Passage) -> Location:
 
 def citation_status(trace: Trace, cited_start: int | None = None) -> CitationStatus:
     """What became of a citation; `cited_start` is where its chunk began when it was cited."""
-    if trace.here:
-        return "valid" if cited_start in (None, trace.here.start) else "moved"
-    if trace.twin:
+    if trace.current:
+        return "valid" if cited_start in (None, trace.current.start) else "moved"
+    if trace.moved_to:
         return "moved"
     if trace.successor:
         return "changed"

@@ -56,18 +56,19 @@ def passage_features(question: str, passages: Sequence[Passage], weights: Mappin
     for row, passage in zip(rows, passages, strict=True):
         label = asked & frozenset(stems(passage.chunk.label))
         # Forty passages of some twenty sentences each: what stays in C here is half of what ranking costs.
-        counts = Counter(filter(asked.__contains__, chain.from_iterable(passage.spoken)))
-        length = sum(map(len, passage.spoken))
-        told = set(map(asked.intersection, passage.spoken))
+        counts = Counter(filter(asked.__contains__, chain.from_iterable(passage.sentence_stems)))
+        length = sum(map(len, passage.sentence_stems))
+        told = set(map(asked.intersection, passage.sentence_stems))
         words = _bm25(counts, label, length, weights)
         row[:] = (
             passage.score * (1 - foreign),
-            passage.whole * (1 - foreign),
+            passage.mean_score * (1 - foreign),
             passage.score * foreign,
             words,
             words * foreign,
             max((sum(weights[stem] for stem in one | label) for one in told), default=0.0),
-            max((len(pairs.intersection(pairwise(one))) for one in passage.spoken), default=0) / max(1, len(pairs)),
+            max((len(pairs.intersection(pairwise(one))) for one in passage.sentence_stems), default=0)
+            / max(1, len(pairs)),
             max((weights[stem] for stem in asked - label - counts.keys()), default=0.0),
         )
     return rows

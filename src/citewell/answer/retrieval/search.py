@@ -27,31 +27,33 @@ class Retrieval:
     """Share of each stem of the question's subject: rare ones weigh more. They add up to 1."""
     unknown: frozenset[str]
     """Stems that no chunk of the project speaks."""
-    looked_at: frozenset[str] = frozenset()
+    hinted: frozenset[str] = frozenset()
     """Ids of the chunks that speak what the reader looks at."""
-    selected: bool = False
+    from_selection: bool = False
     """Whether all of it comes from a reader's selection, and the words were counted there."""
 
 
 async def retrieve(
-    question: str, *, project: UUID, engines: AnswerEngines, limit: int, where: Filters = NO_FILTERS, hint: str = ""
+    question: str, *, project: UUID, engines: AnswerEngines, limit: int, filters: Filters = NO_FILTERS, hint: str = ""
 ) -> Retrieval:
     """The passages that answer best. `hint` is what the reader looks at: it may decide which of them comes first."""
     index = engines.index
-    async with engines.embedding():
+    async with engines.embedder_call():
         vector = await engines.embedder.embed_query(question)
     spoken = keywords(question)
-    async with engines.searching():
-        ranked = await index.search(project, vector=vector, words=question, limit=max(limit, CANDIDATES), where=where)
-        total, counts = await index.frequencies(project, list(spoken), where=where)
-        empty = not total and not (where and (await index.frequencies(project, []))[0])
+    async with engines.index_call():
+        ranked = await index.search(
+            project, vector=vector, words=question, limit=max(limit, CANDIDATES), filters=filters
+        )
+        total, counts = await index.frequencies(project, list(spoken), filters=filters)
+        empty = not total and not (filters and (await index.frequencies(project, []))[0])
     if empty:
         raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
     found = weigh_words(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=len(ranked))
     passages = await rerank_passages(question, found.passages, reranker=engines.reranker, weights=found.weights)
     best = passages[:limit]
     here = frozenset(one.chunk.id for one in best if _speaks(one, hint))
-    return replace(found, passages=_led_by(here, best, question, found.weights), looked_at=here)
+    return replace(found, passages=_led_by(here, best, question, found.weights), hinted=here)
 
 
 HINT_LOG_ODDS = 0.5
@@ -61,7 +63,7 @@ HINT_LOG_ODDS = 0.5
 def _speaks(passage: Passage, hint: str) -> bool:
     """Whether a passage says, nearly word for word, what the reader looks at."""
     wanted = keywords(hint).keys()
-    said = frozenset().union(*passage.spoken)
+    said = frozenset().union(*passage.sentence_stems)
     return bool(wanted) and len(wanted & said) >= _NEARLY_ALL * len(wanted)
 
 

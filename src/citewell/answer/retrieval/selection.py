@@ -38,24 +38,24 @@ async def retrieve_from_selection(question: str, selection: str, *, engines: Ans
     spoken = [tuple(map(tuple, sentence_stems(part.text, detect_language(part.text)))) for part in parts]
     said = [frozenset(sentence) for part in spoken for sentence in part]
     counts = {stem: sum(stem in one for one in said) for stem in keywords(question)}
-    bare = [Passage(part, 0.0, (), spoken=words) for part, words in zip(parts, spoken, strict=True)]
+    bare = [Passage(part, 0.0, (), sentence_stems=words) for part, words in zip(parts, spoken, strict=True)]
     found = weigh_words(bare, total=len(said), frequencies=counts, limit=len(bare))
     read: dict[int, Embedding] = {}
     for place in _worth_reading(question, bare, found):
-        async with engines.embedding():  # part by part, since each has to be ready in time
+        async with engines.embedder_call():  # part by part, since each has to be ready in time
             (read[place],) = await engines.embedder.embed_passages([Embeddable("", parts[place].text)])
     vector = await _wanted(question, list(read.values()), engines)
     scale = await engines.scale()
     passages = [_near(one, read.get(place), vector, scale) for place, one in enumerate(bare)]
     order = score_passages(question, passages, found.weights)
     best = sorted(range(len(passages)), key=lambda place: -order[place])[:limit]
-    return replace(found, passages=tuple(passages[place] for place in best), background=0.0, selected=True)
+    return replace(found, passages=tuple(passages[place] for place in best), background=0.0, from_selection=True)
 
 
 async def _wanted(question: str, read: Sequence[Embedding], engines: AnswerEngines) -> Vector:
     """What a part should be near to: the question, or else the middle of all that was read."""
     if question:
-        async with engines.embedding():
+        async with engines.embedder_call():
             return await engines.embedder.embed_query(question)
     centre = np.concatenate([one.vectors for one in read]).sum(axis=0)
     middle: Vector = centre / max(float(np.linalg.norm(centre)), 1e-6)
@@ -122,7 +122,7 @@ def _near(part: Passage, read: Embedding | None, vector: Vector, scale: Similari
     near = float(centre @ vector) / max(float(np.linalg.norm(centre)), 1e-6)
     mean = float(np.clip(scale.read(near), 0.0, 1.0))
     windows = tuple(Window(start, end, score) for (start, end), score in zip(read.spans, cosines, strict=True))
-    return Passage(part.chunk, max(cosines), windows, whole=mean, spoken=part.spoken)
+    return Passage(part.chunk, max(cosines), windows, mean_score=mean, sentence_stems=part.sentence_stems)
 
 
 def _chunk(selection: str, start: int, end: int) -> Chunk:

@@ -31,7 +31,7 @@ class PassageContext:
 
     engines: AnswerEngines
     project: UUID
-    where: Filters
+    filters: Filters
     free_tokens: int = 0
     """Tokens that are left for passages."""
     passages: list[Passage] = field(default_factory=list)
@@ -53,7 +53,7 @@ class PassageContext:
     async def search(self, query: str, limit: int, score_threshold: float) -> str:
         """What the tool `search_book_content` does."""
         try:
-            found = await retrieve(query, project=self.project, engines=self.engines, limit=limit, where=self.where)
+            found = await retrieve(query, project=self.project, engines=self.engines, limit=limit, filters=self.filters)
         except EmptyKnowledgeBase:
             return search_results([])
         except CitewellError:

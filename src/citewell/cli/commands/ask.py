@@ -33,7 +33,7 @@ async def ask(question: str, project: str, top_k: int, where: Filters, server: S
     shown = AnswerPrinter(silent=as_json)
     async with wiring.open_for_answers(read_settings()) as reading:
         engines, named = reading.engines, Project.named(project)
-        pieces = flow.answer(question, project=named, engines=engines, top_k=top_k, where=where, at_once=as_json)
+        pieces = flow.answer(question, project=named, engines=engines, top_k=top_k, filters=where, buffered=as_json)
         text, answer = await flow.collect(pieces, shown.render)
         shown.end()
     if as_json:

@@ -73,7 +73,7 @@ async def _answer(
     from citewell.answer import flow
 
     shown = AnswerPrinter()
-    pieces = flow.answer(question, project=project, engines=engines, top_k=top_k, history=list(history), where=where)
+    pieces = flow.answer(question, project=project, engines=engines, top_k=top_k, history=list(history), filters=where)
     text, answer = await flow.collect(pieces, shown.render)
     shown.end()
     if answer.question.casefold() != question.casefold():

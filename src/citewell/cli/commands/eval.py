@@ -89,7 +89,7 @@ async def _keep(settings: "Settings", project: Project, scores: "dict[str, Score
     made = Evaluation(datetime.now(UTC), questions, {name: _score_json(one) for name, one in scores.items()})
     try:
         async with wiring.open_stores(settings) as kept:
-            await kept.evaluations.keep(project.id, made)
+            await kept.evaluations.save(project.id, made)
     except StoreUnavailable as error:
         click.echo(f"warning: the scores could not be kept for the server to show: {error}", err=True)
 

@@ -44,5 +44,5 @@ async def _search(words: str, project: Project, top_k: int, where: Filters) -> S
     from citewell.settings import read_settings
 
     async with wiring.open_for_answers(read_settings()) as reading:
-        found = await retrieve(words, project=project.id, engines=reading.engines, limit=top_k, where=where)
+        found = await retrieve(words, project=project.id, engines=reading.engines, limit=top_k, filters=where)
     return found.passages

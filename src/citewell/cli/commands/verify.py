@@ -64,5 +64,5 @@ async def _verdicts(
 
 
 def _place(trace: Trace) -> str:
-    now = trace.here or trace.twin or trace.successor
+    now = trace.current or trace.moved_to or trace.successor
     return f"{now.source}:{now.first_line}" if now else ""

@@ -38,7 +38,7 @@ class GapRecorder:
         while True:
             project, question = await self._waiting.get()
             try:
-                await self._gaps.note(project, question)
+                await self._gaps.record(project, question)
             except StoreUnavailable as error:
                 _log.warning("a question that was not covered could not be noted: %s", error)
             finally:

@@ -58,7 +58,7 @@ async def _events(body: AskRequest, request: Request, *, at_once: bool) -> Async
         project=await project_of(request),
         engines=engines,
         top_k=body.top_k,
-        at_once=at_once,
+        buffered=at_once,
     )
     async with aclosing(pieces):
         async for piece in pieces:

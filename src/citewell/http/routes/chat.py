@@ -105,7 +105,7 @@ async def history(
 async def forget(session_id: Uuid4, request: Request, project_id: InProject = None) -> Response:
     """Forget a session and all that was said in it."""
     project = await project_of(request, project_id)
-    await request.app.state.keeping.sessions.forget(session_id, caller_of(request).owner(project))
+    await request.app.state.keeping.sessions.delete(session_id, caller_of(request).owner(project))
     return Response(status_code=204)
 
 
@@ -129,7 +129,9 @@ class _Exchange:
     async def keep(self, sessions: Sessions, response: ChatResponse | None) -> StoredExchange:
         """Keep the exchange, once: whatever cancels the question does not cancel this."""
         if self.keeping is None:
-            self.keeping = asyncio.create_task(sessions.record(self.recorded(response), self.owner, once=self.once))
+            self.keeping = asyncio.create_task(
+                sessions.record(self.recorded(response), self.owner, idempotency_key=self.once)
+            )
         return await asyncio.shield(self.keeping)
 
     @property
@@ -165,7 +167,7 @@ async def _begun(body: ChatRequest, request: Request, once: str | None, project:
     where(body.filters)
     owner = caller_of(request).owner(project)
     sessions = request.app.state.keeping.sessions
-    kept: StoredExchange | None = await sessions.earlier(once, owner) if once else None
+    kept: StoredExchange | None = await sessions.find_by_key(once, owner) if once else None
     asked = body.query.replace("\0", "\ufffd")  # as it is kept
     if kept and (kept.query != asked or body.session_id not in (None, kept.session_id)):
         raise BadRequest("this Idempotency-Key was used for another question")
@@ -188,10 +190,10 @@ async def _events(one: _Exchange, request: Request, *, at_once: bool) -> AsyncGe
         project=one.project,
         engines=request.app.state.reading.engines,
         history=one.told,
-        where=where(one.body.filters),
+        filters=where(one.body.filters),
         selection=one.selection,
-        instead="sources",
-        at_once=at_once,
+        fallback="sources",
+        buffered=at_once,
     )
     try:
         async with aclosing(pieces):
@@ -230,11 +232,11 @@ def _response(one: _Exchange, answer: Answer, marks: NumberedMarkers) -> ChatRes
         length = len(one.selection)
         sources = [SelectedTextCitation(selection_length=length, snippet=snippet, relevance_note=note)]
     elif unwritten:
-        sources = [_source(passage, answer) for passage in answer.found]
+        sources = [_source(passage, answer) for passage in answer.retrieved]
     else:
         quotes = marks.quotes(answer)
         sources = [_source(passage, answer, rests) for passage, rests in zip(marks.passages, quotes, strict=True)]
-    found = 0 if one.selection else len(answer.found)
+    found = 0 if one.selection else len(answer.retrieved)
     return ChatResponse(
         answer=None if unwritten else "".join(one.said),
         fallback_message=_UNWRITTEN if unwritten else None,

@@ -25,10 +25,10 @@ async def query(body: QueryRequest, request: Request) -> QueryResponse:
         engines=request.app.state.reading.engines,
         top_k=_MOST_SOURCES,
         hint=(body.selected_text or "").strip(),
-        at_once=True,
+        buffered=True,
     )
     text, answer = await flow.collect(pieces, marks.render)
-    named = marks.passages or answer.nearest or answer.found
+    named = marks.passages or answer.nearest or answer.retrieved
     return QueryResponse(
         answer=text,
         sources=[_source(passage, answer) for passage in named[:_MOST_SOURCES]],

@@ -3,7 +3,7 @@
 lxml calls us for each tag instead of building its own tree, which is untyped and silently ends the page where
 nesting passes 256 levels (2,048 if asked). selectolax was the other candidate: closer to a browser on broken
 markup, but quadratic in nesting (50,000 open `<div>` take 5 s here) and with a history of crashes that
-take the process along. What it does better, `html_blocks.py` makes up for in a few lines.
+take the process along. What it does better, `html/blocks.py` makes up for in a few lines.
 """
 
 from collections.abc import Iterator, Mapping

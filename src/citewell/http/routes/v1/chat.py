@@ -51,7 +51,7 @@ async def _events(body: ChatRequest, project: Project, request: Request, *, at_o
         project=project,
         engines=request.app.state.reading.engines,
         history=exchanges(history),
-        at_once=at_once,
+        buffered=at_once,
     )
     async with aclosing(pieces):
         async for piece in pieces:
@@ -66,8 +66,8 @@ async def _events(body: ChatRequest, project: Project, request: Request, *, at_o
                     sources=[render_cited_source(passage, piece) for passage in marks.passages],
                     model=piece.model,
                     totalDuration=round((perf_counter() - began) * 1000),
-                    promptEvalCount=piece.spent.read if piece.spent else None,
-                    evalCount=piece.spent.written if piece.spent else None,
+                    promptEvalCount=piece.usage.prompt_tokens if piece.usage else None,
+                    evalCount=piece.usage.answer_tokens if piece.usage else None,
                     support=render_support(piece),
                     notice=piece.notice or None,
                 )

@@ -42,7 +42,7 @@ async def verify(body: VerifyRequest, request: Request) -> VerifyResponse:
 
 
 def _verdict(identity: str, trace: Trace) -> Verdict:
-    now = trace.here or trace.twin or trace.successor
+    now = trace.current or trace.moved_to or trace.successor
     return Verdict(id=identity, status=citation_status(trace), now=render_source(now) if now else None)
 
 
@@ -55,8 +55,8 @@ async def get_citation(chunk_id: ChunkId, request: Request, project_id: InProjec
     became = citation_status(trace)
     if became == "unknown":
         raise NotFound("there is no such citation")
-    now = trace.here or trace.twin or trace.successor
-    around = await library.around(now.id, characters=_AROUND + 1) if now else None
+    now = trace.current or trace.moved_to or trace.successor
+    around = await library.surroundings(now.id, characters=_AROUND + 1) if now else None
     if not now or not around:
         return CitationDetail(id=chunk_id, status="deleted")
     return CitationDetail(

@@ -15,5 +15,5 @@ async def feedback(body: FeedbackRequest, request: Request) -> Response:
     """Vote for or against an answer of a session, or take the vote back. It is in the history, and told to authors."""
     project = await project_of(request, body.project_id)
     sessions: Sessions = request.app.state.keeping.sessions
-    await sessions.rate(body.session_id, body.request_id, caller_of(request).owner(project), vote=body.vote)
+    await sessions.set_feedback(body.session_id, body.request_id, caller_of(request).owner(project), vote=body.vote)
     return Response(status_code=204)

@@ -48,7 +48,7 @@ async def forget_gaps(project_id: UUID, request: Request) -> Response:
     """Forget them: they were read, or dealt with."""
     project = await project_of(request, project_id)
     gaps: Gaps = request.app.state.keeping.gaps
-    await gaps.forget(project.id)
+    await gaps.clear(project.id)
     return Response(status_code=204)
 
 

@@ -22,7 +22,7 @@ async def search(body: SearchRequest, request: Request) -> SearchResponse:
         project=project.id,
         engines=request.app.state.reading.engines,
         limit=body.top_k,
-        where=where(body.filters),
+        filters=where(body.filters),
     )
     return SearchResponse(results=[render_source(passage.chunk, score=passage.score) for passage in found.passages])
 

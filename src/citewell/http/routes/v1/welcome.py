@@ -31,7 +31,7 @@ async def welcome(request: Request, project_id: InProject = None) -> Welcome:
     """
     key = caller_of(request).key
     project = await project_of(request, project_id or (key.project if key else None))
-    held: dict[UUID, int] = await request.app.state.reading.library.held()
+    held: dict[UUID, int] = await request.app.state.reading.library.document_counts()
     known = [one for one, _ in await request.app.state.keeping.projects.projects() if one.id in held]
     mine = {one for one in known if not key or key.project in (None, one.id)} | {project}
     suggestions: Suggestions = request.app.state.suggestions

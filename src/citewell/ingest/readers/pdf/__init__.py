@@ -1,7 +1,7 @@
 """PDF: its pages' text as a person would read it, and where each page begins.
 
-This room talks to the engine (PDFium) and knows nothing of paragraphs: `pdf_layout.py` makes lines of what is
-drawn, `pdf_blocks.py` makes paragraphs, headings, lists and tables of the lines.
+This room talks to the engine (PDFium) and knows nothing of paragraphs: `layout.py` makes lines of what is
+drawn, `blocks.py` makes paragraphs, headings, lists and tables of the lines.
 """
 
 import ctypes

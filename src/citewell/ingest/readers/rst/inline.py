@@ -1,7 +1,7 @@
 """reStructuredText inside a paragraph: roles, links and literals as the built page shows them.
 
 `shown` works on a whole paragraph, since a role may reach over the end of a line, and gives as many
-lines as it got. This room knows nothing of blocks: `rst.py` does.
+lines as it got. This room knows nothing of blocks: `rst/__init__.py` does.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 A line of the sheet is blank until something is put on it, so whatever is not copied is gone and every
 line stays on its line. Only the rows of a table, and code without a blank line after it, move up inside
-their own lines. Which markup means what is not known here: `rst.py` reads.
+their own lines. Which markup means what is not known here: `rst/__init__.py` reads.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The tables of reStructuredText, drawn or listed, as rows of cells; and rows as a pipe table. Pure.
 
-Cells come as source text: `rst.py` knows what their markup shows.
+Cells come as source text: `rst/__init__.py` knows what their markup shows.
 """
 
 import csv
