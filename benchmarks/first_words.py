@@ -21,9 +21,10 @@ PASSAGES = (
 )
 ANSWERS = {
     "short sentences": "A pump does that [1]. It spins an impeller [1]. A ram needs no motor [2].",
-    "one long sentence": "A centrifugal pump moves water uphill by spinning an impeller inside its casing, which has to be "
-    "filled with water before the pump is started, since otherwise it would only spin in air and move nothing at all "
-    "[1], whereas a hydraulic ram needs no motor but wastes about seven parts of water for each one it lifts [2].",
+    "one long sentence": "A centrifugal pump moves water uphill by spinning an impeller inside its casing, which has "
+    "to be filled with water before the pump is started, since otherwise it would only spin in air and move nothing "
+    "at all [1], whereas a hydraulic ram needs no motor but wastes about seven parts of water for each one it lifts "
+    "[2].",
     "a list": "There are two ways to move water uphill:\n\n- **A centrifugal pump** spins an impeller; prime it "
     "first [1].\n- **A hydraulic ram** needs no motor, but wastes seven parts of eight [2].\n\nThe first is the usual "
     "one.",
