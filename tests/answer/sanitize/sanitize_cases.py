@@ -60,6 +60,7 @@ LINKS: list[Case] = [
     ("[x]: evil\nfoo", "\nfoo"),
     ("> [x]: evil\nfoo", "> \nfoo"),
     ("[^1]: https://evil.org", ""),
+    (f'a]({GOOD} "![x](evil)")', f'a] ({GOOD} "![x] (evil)")'),
 ]
 
 TOO_LONG: list[Case] = [
