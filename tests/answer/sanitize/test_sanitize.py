@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from citewell.answer.sanitize import AllowedTargets, Prompt, Sanitizer
-from citewell.answer.writing.markdown import opens_block
+from citewell.answer.writing.markdown import adds_block
 from citewell.answer.writing.unit_stream import Unit, UnitStream
 from tests.answer.sanitize.sanitize_cases import GOOD, INSTRUCTIONS, OPEN, PAGE, TABLE
 from tests.answer.writing.counting import calls
@@ -34,7 +34,7 @@ class Cleaning:
     def _clean(self, unit: Unit) -> str:
         text = self._prompt.remove(unit.text, self._sanitizer.shown)
         text = self._sanitizer.clean(text, is_code=unit.is_verbatim)
-        if text != unit.text and opens_block(text):
+        if adds_block(unit.text, text):
             self._stream.is_sure = False
         return text
 

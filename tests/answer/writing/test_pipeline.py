@@ -90,6 +90,11 @@ def test_control_characters_of_a_model_are_no_citations() -> None:
     assert written(["A\0 b\1 c."])[0] == "A\ufffd b\ufffd c."
 
 
+def test_code_after_a_cited_list_is_left_as_it_is() -> None:
+    text = f"- {PUMP} [1].\n- {RAM} [2].\n\n```sh\ncurl http://localhost:8000 <in >out\n```\n"
+    assert written([text])[0] == text
+
+
 TEXTS = st.lists(
     st.sampled_from(
         [text for text, _ in [*CITED, *UNSAFE]]

@@ -1,6 +1,7 @@
 """Which characters of Markdown are code or formulas. Pure; knows nothing of citations."""
 
 import re
+from collections import Counter
 
 from markdown_it import MarkdownIt
 
@@ -23,9 +24,9 @@ def is_sentence(after_fence: str) -> bool:
     return bool(_SENTENCE.search(f"{after_fence} "))
 
 
-def opens_block(text: str) -> bool:
-    """Whether a line may begin a list, a quotation, a table or code."""
-    return bool(_BLOCK.search(text))
+def adds_block(before: str, after: str) -> bool:
+    """Whether lines begin a list, a quotation, a table or code that did not begin one before."""
+    return bool(Counter(_BLOCK.findall(after)) - Counter(_BLOCK.findall(before)))
 
 
 def mask(text: str, *, formulas: bool = True) -> tuple[str, bool]:

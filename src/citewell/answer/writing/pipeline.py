@@ -16,7 +16,7 @@ from itertools import groupby
 from citewell.answer.sanitize import CITED, AllowedTargets, Prompt, Sanitizer
 from citewell.answer.writing.citation_check import Citation, check, is_borne_out, place_citations
 from citewell.answer.writing.citation_markers import mark_citations
-from citewell.answer.writing.markdown import HIDDEN, opens_block
+from citewell.answer.writing.markdown import HIDDEN, adds_block
 from citewell.answer.writing.preamble import Preamble
 from citewell.answer.writing.unit_stream import Unit, UnitStream
 from citewell.models import Cite, Passage, Piece, Segment
@@ -80,7 +80,7 @@ class Pipeline:
             text, numbers = mark_citations(text, lambda number: 0 < number <= len(self._passages), before=before)
         text = self._prompt.remove(text, before)
         text = self._sanitizer.clean(text, is_code=unit.is_verbatim)
-        if text != unit.text and opens_block(text):
+        if adds_block(unit.text, text):
             self._units.is_sure = False
         cited = iter(numbers)
         parts = (part for part in re.split(f"({CITED})", text) if part)

@@ -23,6 +23,7 @@ _BRACKETS = "”」』）)[【［("
 _AFTER_FULL_STOP = frozenset("。！？”」』）)]】］ \n")
 _FULL_STOP = re.compile(rf"[。！？][”」』）)]*{_CITED}\s*\Z")
 _CITATIONS = re.compile(rf"(?<=[.!?…\w]){_CITED}")
+_CODE = re.compile(f"{HIDDEN}+")  # reads like a name
 _OPEN = re.compile(
     r"\[(?:(?!\n\s*\n)[^\[\])]){0,120}\Z|\]\((?:(?!\n\s*\n)[^()]){0,300}\Z|<[A-Za-z/](?:(?!\n\s*\n)[^<>]){0,300}\Z"
     r"|<!--(?:(?!-->)[\s\S]){0,300}\Z|\]:\s*\Z"
@@ -158,8 +159,8 @@ class UnitStream:
         if not found or sum(map(self._text.count, _STOPS)) > _MOST_STOPS:
             return
         place = begin + found.start("word")
-        text = mask(self._text)[0].replace(HIDDEN, "X")
-        before = _CITATIONS.sub("", text[:place])
+        text = _CODE.sub(lambda code: "X" + "x" * (len(code[0]) - 1), mask(self._text)[0])
+        before = _CITATIONS.sub("", text[:place]).lstrip()
         before = before[item.end() :] if (item := _ITEM.match(before)) else before
         if any(unit.start == len(before) for unit in split_units(before + text[place:])[1:]):
             self._cut_if_closed(place)
