@@ -5,8 +5,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from citewell.answer.opening import Opening
-from citewell.answer.write import recent
+from citewell.answer.writing import Preamble, fit_history
 from citewell.errors import WriterUnavailable
 from citewell.models import Exchange
 from citewell.ports import Writer, WritingTask
@@ -28,16 +27,16 @@ _TIMEOUT_SECONDS = 10.0
 
 async def rewrite_with_llm(question: str, exchanges: Sequence[Exchange], writer: Writer) -> str:
     """The question in the LLM's words; empty where it fails or takes too long."""
-    work = WritingTask(_RULES, question, recent(exchanges, writer.context_tokens // 2), max_tokens=_MAX_TOKENS)
-    opening, rewritten = Opening(), ""
+    work = WritingTask(_RULES, question, fit_history(exchanges, writer.context_tokens // 2), max_tokens=_MAX_TOKENS)
+    preamble, rewritten = Preamble(), ""
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS), aclosing(writer.write(work)) as words:
             async for piece in words:
-                rewritten += opening.feed(piece) if isinstance(piece, str) else ""
+                rewritten += preamble.feed(piece) if isinstance(piece, str) else ""
     except (WriterUnavailable, TimeoutError) as error:
         _log.warning("a follow-up was understood by rules: %s", error or "the writer took too long")
         return ""
-    return (rewritten + opening.end()).strip().strip('"“”')
+    return (rewritten + preamble.end()).strip().strip('"“”')
 
 
 def uses_only_words_of(question: str, conversation: Sequence[str]) -> bool:

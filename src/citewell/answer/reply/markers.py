@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import deque
 
-from citewell.answer.marks import HIDDEN, Marks
+from citewell.answer.writing import HIDDEN, mask_code
 from citewell.models import Answer, Cite, Passage, Piece, StageReached
 
 # A number in brackets, but not a link or an escaped bracket.
@@ -68,7 +68,7 @@ class NumberedMarkers(_Markers):
         None where the quote is not known, and for what only looks like a marker in a quotation. Code has no markers.
         """
         text = "".join(self._texts)
-        prose = Marks(kindly=False).mask(text)
+        prose = mask_code(text)
         quotes_left = [deque(answer.quotes(passage)) for passage in self.passages]
         quotes_by_passage: list[list[str | None]] = [[] for _ in self.passages]
         for match in _LOOKS_LIKE_MARKER.finditer(text):

@@ -60,6 +60,7 @@ LINKS: list[Case] = [
     ("[x]: evil\nfoo", "\nfoo"),
     ("> [x]: evil\nfoo", "> \nfoo"),
     ("[^1]: https://evil.org", ""),
+    (f'a]({GOOD} "![x](evil)")', f'a] ({GOOD} "![x] (evil)")'),
 ]
 
 TOO_LONG: list[Case] = [
@@ -133,7 +134,7 @@ ADDRESSES: list[Case] = [
     ("magnet:?xt=urn:what foo", "foo"),
     ("slack:what@evil.org foo", "slack:what foo"),
     ("https://" + "a" * 3000 + " foo", "foo"),
-    ("![x](https://evil.org/" + "a" * 3000 + ") foo", ") foo"),
+    ("![x](https://evil.org/" + "a" * 3000 + ") foo", "foo"),
 ]
 
 HTML: list[Case] = [
@@ -189,7 +190,7 @@ NOT_CODE: list[Case] = [
     ("~~~\nfoo\n~~~~\n![x](evil)", "~~~\nfoo\n~~~~\n"),
     ("~~~\n```\n~~~\n![x](evil)", "~~~\n```\n~~~\n"),
     ("```\n    ```\n![x](https://evil.org)\n```\n![x](evil)", "```\n    ```\n![x](https://evil.org)\n```\n"),
-    ("![x](evil)```\n![x](evil)\n```\n![x](evil)", "```\n![x](evil)\n```\n"),
+    ("![x](evil)```\n![x](evil)\n```\n![x](evil)", "```\n\n```\n"),
     ("foo\n    ![x](evil)", "foo\n   "),
     ("- foo\n\n    ![x](evil)", "- foo\n\n   "),
     ("$$\n![x](evil)\n$$", "$$\n\n$$"),

@@ -10,102 +10,72 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from citewell.answer.handles import Handles
-from citewell.answer.marks import Item
-from citewell.answer.safety import Safe
-from citewell.answer.sources import Sources
-from citewell.answer.tags import HELD
-from tests.safety_cases import GOOD, INSTRUCTIONS, OPEN, PAGE, TABLE
+from citewell.answer.sanitize import AllowedTargets, Prompt, Sanitizer
+from citewell.answer.writing.markdown import adds_block
+from citewell.answer.writing.unit_stream import Unit, UnitStream
+from tests.answer.sanitize.sanitize_cases import GOOD, INSTRUCTIONS, OPEN, PAGE, TABLE
+from tests.answer.writing.counting import calls
 
 
-def made(page: str = PAGE) -> Safe:
-    sources = Sources()
-    sources.add(page)
-    return Safe(sources, instructions=INSTRUCTIONS)
+class Cleaning:
+    """Cuts a stream into units and cleans each."""
+
+    def __init__(self, sources: Sequence[str] = (PAGE,), instructions: str = INSTRUCTIONS) -> None:
+        self._prompt = Prompt(instructions)
+        self._stream = UnitStream(lambda text: not self._prompt.may_go_on(text))
+        self._sanitizer = Sanitizer(AllowedTargets(lambda: sources))
+
+    def feed(self, text: str) -> str:
+        return "".join(map(self._clean, self._stream.feed(text)))
+
+    def end(self) -> str:
+        return "".join(map(self._clean, self._stream.end()))
+
+    def _clean(self, unit: Unit) -> str:
+        text = self._prompt.remove(unit.text, self._sanitizer.shown)
+        text = self._sanitizer.clean(text, is_code=unit.is_verbatim)
+        if adds_block(unit.text, text):
+            self._stream.is_sure = False
+        return text
 
 
-def filtered(pieces: Iterable[Item]) -> list[Item]:
-    safe = made()
-    joined: list[Item] = []
-    for item in [item for piece in pieces for item in safe.feed([piece])] + safe.end():
-        if joined and isinstance(item, str) and isinstance(joined[-1], str):
-            joined[-1] += item
-        else:
-            joined.append(item)
-    return joined
-
-
-def said(pieces: Iterable[Item]) -> str:
-    return "".join(str(item) for item in filtered(pieces))
+def shown(pieces: Iterable[str]) -> str:
+    cleaning = Cleaning()
+    return "".join([*map(cleaning.feed, pieces), cleaning.end()])
 
 
 @pytest.mark.parametrize(("text", "expected"), TABLE)
 def test_only_what_stands_in_the_sources_leaves(text: str, expected: str) -> None:
-    assert said([text]) == expected
+    assert shown([text]) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), TABLE)
 def test_a_stream_of_single_characters_is_as_safe(text: str, expected: str) -> None:
-    assert said(text) == expected
+    assert shown(text) == expected
 
 
 def test_a_script_does_not_leave_though_it_stands_in_a_source() -> None:
-    assert said(["[foo](javascript:alert(1)) <img src=x onerror=alert(1)>"]) == "foo"
+    assert shown(["[foo](javascript:alert(1)) <img src=x onerror=alert(1)>"]) == "foo"
 
 
 def test_a_source_may_be_added_while_the_model_writes() -> None:
-    sources = Sources()
-    safe = Safe(sources)
-    first = safe.feed([f"see {GOOD} and "])
-    sources.add(GOOD)
-    assert "".join(map(str, [*first, *safe.feed([f"{GOOD}."]), *safe.end()])) == f"see and {GOOD}."
+    sources: list[str] = []
+    cleaning = Cleaning(sources)
+    first = cleaning.feed(f"see {GOOD} and so on. Or ")
+    sources.append(GOOD)
+    assert first + cleaning.feed(f"{GOOD}.") + cleaning.end() == f"see and so on. Or {GOOD}."
 
 
 def test_citations_keep_their_place() -> None:
-    items: list[Item] = ["foo ", 1, " [bar", 2, "](evil) ![x", 3, "](evil)", 4, "(evil) <b>", 5, "x"]
-    assert filtered(items) == ["foo ", 1, " bar", 2, 3, 4, " (evil)", 5, "x"]
+    sanitizer = Sanitizer(AllowedTargets(lambda: [PAGE]))
+    text = "foo \0 [bar\0](evil) ![x\0](evil)\0(evil) <b>\0x"
+    assert sanitizer.clean(text) == "foo \0 bar\0\0\0 (evil)\0x"
 
 
-def test_both_filters_follow_each_other() -> None:
-    handles, safe = Handles({1, 2}.__contains__), made()
-    told: list[Item] = []
-    for piece in [
-        "The foot [1",
-        "] lands ![x](https://e",
-        "vil.org?q=[2]). See [do",
-        "cs](https://evil.org)[2] `a[1]`.",
-    ]:
-        told += safe.feed(handles.feed(piece))
-    told += safe.feed(handles.end()) + safe.end()
-    assert "".join(str(item) if isinstance(item, str) else f" [{item}]" for item in told) == (
-        "The foot [1] lands. See docs [2] `a[1]`."
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "at_once"),
-    [
-        ("foo bar baz ", "foo bar baz"),
-        ("foo <b", "foo"),
-        ("foo `a", "foo"),
-        ("foo [bar", "foo"),
-        ("foo hello ", "foo hello"),
-        ("```\nfoo <x", "```\nfoo <x"),
-        ("in [0, 1) all is", "in [0, 1) all is"),
-        ("in [It is so. Foo", "in [It is so. Foo"),
-        ("in [foo\nbar", "in [foo\nbar"),
-        (f"in [{'foo ' * 31}bar", f"in [{'foo ' * 31}bar"),
-        ("x <a foo bar foo bar foo", "x < a foo bar foo bar foo"),
-        ("x <foo foo bar foo bar foo", "x < foo foo bar foo bar foo"),
-        ("a ` b" + " foo" * 80, "a ` b" + " foo" * 80),
-        ("the <script> tag" + " foo" * 80, "the tag" + " foo" * 80),
-        ("<!-- so" + " foo" * 80, "< !-- so" + " foo" * 80),
-        ("[Note]: foo bar foo bar", "[Note]: foo bar foo bar"),
-        ("foo you are citewell and foo", "foo you are citewell and foo"),
-    ],
-)
-def test_only_what_may_have_to_go_is_held_back(text: str, at_once: str) -> None:
-    assert "".join(map(str, made().feed([text]))).rstrip() == at_once
+def test_what_a_parser_finds_that_was_not_looked_at_does_not_act() -> None:
+    """Should a rule of ours miss something, the parsed text tells."""
+    sanitizer = Sanitizer(AllowedTargets(lambda: [PAGE]))
+    assert sanitizer.clean("[x]: <b>evil") == "[x] : evil"
 
 
 ATOMS = st.sampled_from(
@@ -136,7 +106,7 @@ def tokens(listed: Sequence[Token]) -> Iterator[Token]:
 @settings(max_examples=200)
 @given(MARKDOWN)
 def test_no_renderer_finds_a_target_or_tag_that_is_not_in_the_sources(text: str) -> None:
-    left = said([text])
+    left = shown([text])
     for reader in READERS:
         for token in tokens(reader.parse(left)):
             target = token.attrs.get("href" if token.type == "link_open" else "src")
@@ -147,7 +117,7 @@ def test_no_renderer_finds_a_target_or_tag_that_is_not_in_the_sources(text: str)
 
 @given(MARKDOWN)
 def test_no_address_is_left_outside_code(text: str) -> None:
-    left = said([re.sub(r"[ \t]+", " ", re.sub(r"[`~]", "", text))])
+    left = shown([re.sub(r"[ \t]+", " ", re.sub(r"[`~]", "", text))])
     assert "://" not in re.sub(rf"(?:{re.escape(GOOD)}|{re.escape(OPEN)})(?![\w&])", "", left)
     assert not re.search(r"\w@\w+\.\w", left.replace("help@example.org", ""))
     assert not re.search(r"(?<!\\)\]\(", left.replace(f"]({GOOD})", ""))
@@ -156,29 +126,21 @@ def test_no_address_is_left_outside_code(text: str) -> None:
 @given(MARKDOWN, st.lists(st.integers(0, 200), max_size=12))
 def test_it_does_not_matter_where_a_stream_is_cut(text: str, cuts: list[int]) -> None:
     places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
-    assert said([text]) == said(text) == said(text[start:end] for start, end in pairwise(places))
+    assert shown([text]) == shown(text) == shown(text[start:end] for start, end in pairwise(places))
 
 
 @given(st.text(st.sampled_from("aehtws .,-'\n0(){}*_é世")))
 def test_a_text_without_marks_is_not_touched(text: str) -> None:
-    assert said([text]) == text
+    assert shown([text]) == text
 
 
 @given(st.lists(st.sampled_from([*INSTRUCTIONS.split(), "foo", "bar"]), max_size=40))
 def test_no_eight_words_of_the_instructions_are_left_in_a_row(words: list[str]) -> None:
     recited = re.findall(r"\w+", INSTRUCTIONS.lower())
-    left = re.findall(r"\w+", said([" ".join(words)]).lower())
+    left = re.findall(r"\w+", shown([" ".join(words)]).lower())
     runs = {tuple(recited[start : start + 8]) for start in range(len(recited) - 7)}
     kept = {tuple(left[start : start + 8]) for start in range(len(left) - 7)}
     assert not runs & kept
-
-
-@settings(max_examples=30)
-@given(MARKDOWN)
-def test_what_is_held_back_is_bounded(text: str) -> None:
-    safe = made()
-    told = sum(len(str(item)) for piece in [text * 20, *["foo "] * 600] for item in safe.feed([piece]))
-    assert len(said([text * 20 + "foo " * 600])) - told <= 2 * HELD
 
 
 HOSTILE = """[ ![ ]( ](a ]((  < <x <b <!-- <script> ` \\ &#58 https://a http:// [x]( [x](evil) www. //a :// <foo¬a=" &
@@ -188,7 +150,7 @@ HOSTILE = """[ ![ ]( ](a ]((  < <x <b <!-- <script> ` \\ &#58 https://a http:// 
 
 @pytest.mark.parametrize("hostile", HOSTILE.split())
 def test_hostile_input_costs_no_more_than_its_length(hostile: str) -> None:
-    """A filter that looks back or ahead without a bound would not come to an end here."""
+    """Five times the text takes about five times the calls, and not twenty-five times."""
     text = hostile.replace("¬", " ") * (20_000 // len(hostile))
-    said([text])
-    assert said([text[:3_000]]) == said(text[:3_000])
+    assert calls(lambda: shown([text])) < 10 * calls(lambda: shown([text[: len(text) // 5]]))
+    assert shown([text[:3_000]]) == shown(text[:3_000])
