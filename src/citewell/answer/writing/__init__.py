@@ -4,6 +4,6 @@ from citewell.answer.writing.context import PassageContext
 from citewell.answer.writing.markdown import HIDDEN, mask_code
 from citewell.answer.writing.preamble import Preamble
 from citewell.answer.writing.prompt import fit_history
-from citewell.answer.writing.write import WrittenText, write
+from citewell.answer.writing.llm_text import WrittenText, write
 
 __all__ = ["HIDDEN", "PassageContext", "Preamble", "WrittenText", "fit_history", "mask_code", "write"]
