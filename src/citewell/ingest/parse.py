@@ -33,7 +33,7 @@ def fingerprint(content: bytes, recipe: str) -> str:
     return hashlib.sha256(f"{READER_VERSION}:{recipe}:".encode() + content).hexdigest()
 
 
-def check_kind(path: str) -> None:
+def check_suffix(path: str) -> None:
     """Raise UnreadableFile for a file that there is no reader for, going by its name."""
     suffix = PurePosixPath(path).suffix
     if suffix.lower() not in SUFFIXES:
@@ -42,7 +42,7 @@ def check_kind(path: str) -> None:
 
 def parse(path: str, content: bytes) -> ParsedDocument:
     """The manuscript in a document's bytes."""
-    check_kind(path)
+    check_suffix(path)
     if not content.strip():
         raise UnreadableFile("an empty file")
     return _read(PurePosixPath(path).suffix.lower(), content, fallback_title=title_of(path))
