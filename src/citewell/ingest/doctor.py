@@ -1,7 +1,7 @@
 """Prove that the library and the index agree and that nothing is left of what was deleted; or mend it."""
 
 from citewell.errors import IndexUnavailable, OtherModel
-from citewell.ingest.flow import IngestEngines, rebuild
+from citewell.ingest.flow import IngestEngines, rebuild_index
 
 
 async def examine(engines: IngestEngines) -> list[str]:
@@ -17,7 +17,7 @@ async def mend(engines: IngestEngines) -> None:
     await engines.ledger.discard()
     await engines.audit.repair()
     if await _index_faults(engines):
-        await rebuild(engines)
+        await rebuild_index(engines)
     engines.shelf.remove_leftovers()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from citewell.errors import ModelError, OtherModel, UnreadableFile
 from citewell.ingest.plan import Plan, plan
-from citewell.ingest.read_ahead import Read, Recipe, read_ahead
+from citewell.ingest.read_ahead import ChunkedDocument, Recipe, read_ahead
 from citewell.ingest.run_record import Progress, Run, record_run
 from citewell.ingest.walk import SourceFile, walk
 from citewell.models import Chunk, IngestResult, Preview, Project, document_id
@@ -190,7 +190,7 @@ async def _todo(
     return replace(todo, vanished=vanished, errors=(*errors, *todo.errors))
 
 
-async def forget(documents: Sequence[UUID], *, engines: IngestEngines) -> None:
+async def remove_documents(documents: Sequence[UUID], *, engines: IngestEngines) -> None:
     """Remove documents, from the library and the index alike."""
     base = await _intact_generation(engines)
     without = frozenset(documents)
@@ -198,7 +198,7 @@ async def forget(documents: Sequence[UUID], *, engines: IngestEngines) -> None:
     await _publish(steps, base=base, removed=documents, engines=engines)
 
 
-async def rebuild(engines: IngestEngines) -> None:
+async def rebuild_index(engines: IngestEngines) -> None:
     """Make the index anew from the library; only what was never embedded is."""
     await _base(engines, reembed=False)
     steps = _library(engines, Run(), without=frozenset())
@@ -251,7 +251,7 @@ async def _changes(
     """
     yield Change(remove=removed)
     pending: list[tuple[UUID, Chunk]] = []
-    held: list[Read] = []
+    held: list[ChunkedDocument] = []
     done = 0
     async for file, outcome in read_ahead(todo.to_read, project=project, recipe=recipe):
         progress(done, len(todo.to_read))
@@ -320,7 +320,7 @@ async def _scale(embedder: Embedder) -> SimilarityScale | None:
     return found
 
 
-async def _stage(held: list[Read], project: Project, engines: IngestEngines) -> None:
+async def _stage(held: list[ChunkedDocument], project: Project, engines: IngestEngines) -> None:
     await engines.ledger.stage(project, [(one.document, one.chunks) for one in held])
     held.clear()
 

@@ -40,7 +40,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ChunkedDocument:
     """A document as it was read."""
 
     document: Document
@@ -48,7 +48,7 @@ class Read:
     warnings: list[str]
 
 
-def read_document(file: SourceFile, project: Project, recipe: Recipe) -> Read:
+def read_document(file: SourceFile, project: Project, recipe: Recipe) -> ChunkedDocument:
     content = read_bytes(file.location)
     manuscript = parse(file.path, content)
     identity = document_id(project, file.path)
@@ -66,17 +66,17 @@ def read_document(file: SourceFile, project: Project, recipe: Recipe) -> Read:
         url=url,
         root=str(file.root) if file.root else "",
     )
-    return Read(document, chunks, warnings)
+    return ChunkedDocument(document, chunks, warnings)
 
 
 async def read_ahead(
     files: Sequence[SourceFile], *, project: Project, recipe: Recipe
-) -> AsyncIterator[tuple[SourceFile, Read | UnreadableFile]]:
+) -> AsyncIterator[tuple[SourceFile, ChunkedDocument | UnreadableFile]]:
     """Each file with what was read of it, in order, a few of them ahead of whoever asks."""
     loop = asyncio.get_running_loop()
     with _readers(files) as (executor, workers):
         waiting = deque(files)
-        ahead: deque[tuple[SourceFile, asyncio.Future[Read]]] = deque()
+        ahead: deque[tuple[SourceFile, asyncio.Future[ChunkedDocument]]] = deque()
         while waiting or ahead:
             while waiting and len(ahead) < 4 * workers:
                 file = waiting.popleft()
@@ -96,7 +96,7 @@ async def read_ahead(
 
 async def _one_by_one(
     files: Iterable[SourceFile], *, project: Project, recipe: Recipe
-) -> AsyncIterator[tuple[SourceFile, Read | UnreadableFile]]:
+) -> AsyncIterator[tuple[SourceFile, ChunkedDocument | UnreadableFile]]:
     loop = asyncio.get_running_loop()
     for file in files:
         with _processes(1) as executor:

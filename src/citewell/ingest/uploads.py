@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import assert_never
 
 from citewell.errors import CitewellError, OtherModel
-from citewell.ingest.flow import IngestEngines, forget, ingest_files
+from citewell.ingest.flow import IngestEngines, ingest_files, remove_documents
 from citewell.ingest.read_ahead import Recipe
 from citewell.ingest.run_record import Run, record_run
 from citewell.ingest.walk import SourceFile
@@ -97,7 +97,7 @@ async def _carry_out(
 async def _remove(upload: Upload, projects: Projects, engines: IngestEngines) -> None:
     held = await engines.ledger.known_documents(upload.project)
     if gone := [document_id(upload.project, path) for path in held if upload.path in ("", path)]:
-        await forget(gone, engines=engines)
+        await remove_documents(gone, engines=engines)
     if not upload.path:
         await projects.delete(upload.project.id)
 
