@@ -75,7 +75,7 @@ def test_documents_are_listed_shown_and_deleted(citewell: Citewell, home: Path, 
 @pytest.mark.parametrize(
     ("harm", "says"),
     [
-        ("DELETE FROM chunks WHERE chunk_index = 1", "chunks are in it that the library does not have"),
+        ("DELETE FROM chunks WHERE chunk_index = 1", "chunks in it are not in the library"),
         ("DELETE FROM documents WHERE path = '02-valves.md'", "2 chunks of documents that are gone"),
         ("INSERT INTO texts VALUES ('h', 'an orphan')", "1 texts that no document has"),
         ("INSERT INTO embeddings VALUES ('k', 'm', '[]', x'00')", "1 embeddings that no chunk uses"),

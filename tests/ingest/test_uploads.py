@@ -353,22 +353,22 @@ def test_a_worker_that_is_asked_to_go_puts_its_upload_back(home: Path) -> None:
 def test_a_worker_that_is_asked_to_go_while_it_takes_an_upload_puts_it_back(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upload, taken, take = send(home, "pumps.md", PUMPS), asyncio.Event(), SqlUploads.claim
+    upload, claimed, claim = send(home, "pumps.md", PUMPS), asyncio.Event(), SqlUploads.claim
 
     async def slowly(uploads: SqlUploads) -> tuple[Upload, bytes] | None:
-        answer = await take(uploads)
-        taken.set()
+        answer = await claim(uploads)
+        claimed.set()
         await asyncio.sleep(0.1)  # the database has said it, and the worker has not heard it yet
         return answer
 
     async def asked_to_go() -> None:
         worker = asyncio.create_task(working(home))
-        await taken.wait()
+        await claimed.wait()
         worker.cancel()
         with pytest.raises(asyncio.CancelledError):
             await worker
 
-    monkeypatch.setattr(SqlUploads, "take", slowly)
+    monkeypatch.setattr(SqlUploads, "claim", slowly)
     asyncio.run(asked_to_go())
     assert waiting(home) == [upload], "no attempt is used up"
 
