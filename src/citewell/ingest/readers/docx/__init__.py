@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.readers.document_builder import DocumentBuilder, Place
+from citewell.ingest.readers.document_builder import Container, DocumentBuilder
 from citewell.ingest.readers.docx.package import Package
 from citewell.ingest.readers.docx.runs import WRAPPERS, Line, NoteKind, RunReader
 from citewell.ingest.readers.docx.styles import Numbering, Styles, child, is_monospaced, is_on, roman, value
@@ -27,13 +27,13 @@ def read_docx(content: bytes, *, fallback_title: str) -> ParsedDocument:
     body = child(package.document, "w:document", "w:body")
     if body is None:
         raise UnreadableFile("it is no Word document: its main part has no body; save it again from Word")
-    composer = DocumentBuilder()
-    writer = _BodyWriter(composer, package, fonts_tell=not _is_typescript(body))
+    builder = DocumentBuilder()
+    writer = _BodyWriter(builder, package, fonts_tell=not _is_typescript(body))
     writer.write(body)
     writer.finish()
     named = package.title if not _NO_TITLE.fullmatch(package.title) else ""
-    headings = (block.title for block in composer.manuscript("").blocks if block.kind == "heading")
-    return composer.manuscript(named or writer.title or next(headings, "") or fallback_title)
+    headings = (block.title for block in builder.build("").blocks if block.kind == "heading")
+    return builder.build(named or writer.title or next(headings, "") or fallback_title)
 
 
 def _is_typescript(body: Element) -> bool:
@@ -79,11 +79,11 @@ class _Notes:
 
 
 class _BodyWriter:
-    """Walks the body, a cell or a text box, and writes it to a composer."""
+    """Walks the body, a cell or a text box, and writes it to a builder."""
 
-    def __init__(self, composer: DocumentBuilder, package: Package, *, fonts_tell: bool) -> None:
+    def __init__(self, builder: DocumentBuilder, package: Package, *, fonts_tell: bool) -> None:
         self.title = ""
-        self._out = composer
+        self._builder = builder
         self._styles = Styles(package.related("styles"))
         self._numbering = Numbering(package.related("numbering"))
         self._runs = RunReader(self._styles, package.addresses(), fonts_tell=fonts_tell)
@@ -135,14 +135,16 @@ class _BodyWriter:
             self._item(line, list_id, depth, label)
         elif line.text:
             self._end_list()
-            self._out.paragraph(line.text, Place(Place(), marker="> ") if role == "quote" else Place())
+            self._builder.add_paragraph(
+                line.text, Container(Container(), marker="> ") if role == "quote" else Container()
+            )
         self._attached(line)
 
     def _heading(self, line: Line, level: int, label: str, *, is_title: bool) -> None:
         self._end_list()
         text = f"{label} {line.text}" if label and line.text else line.text
         title = " ".join(re.sub(r"\[\^\w+\]|`|\[([^\]]*)\]\([^)]*\)", r"\1", text).split())
-        self._out.heading(level, text, title=title)
+        self._builder.add_heading(level, text, title=title)
         if is_title and not self.title:
             self.title = title
 
@@ -150,18 +152,18 @@ class _BodyWriter:
         """A list item; a label that is more than a number, like "b)" or "1.2", is part of its words."""
         if self._list is None or (self._list[0] != list_id and depth == 0):
             self._end_list()
-            self._list = (list_id, self._out.new_group())
+            self._list = (list_id, self._builder.new_group())
         is_number = re.fullmatch(r"\d{1,9}[.)]", label)
-        place = Place(Place(), marker="  " * depth + (f"{label} " if is_number else "- "), kind="list")
-        place.group = self._list[1]
-        self._out.paragraph(line.text if is_number or not label else f"{label} {line.text}", place)
+        container = Container(Container(), marker="  " * depth + (f"{label} " if is_number else "- "), kind="list")
+        container.group = self._list[1]
+        self._builder.add_paragraph(line.text if is_number or not label else f"{label} {line.text}", container)
 
     def _attached(self, line: Line) -> None:
         """What hangs on a paragraph, after it: formulas, text boxes, and its notes when the list is over."""
         for formula in line.formulas:
             self._end_code()
             self._end_list()
-            self._out.formula(formula, Place())
+            self._builder.add_formula(formula, Container())
         self._waiting += filter(None, [self._notes.note(kind, name) for kind, name in line.notes])
         for box in line.boxes:
             self._end_code()
@@ -170,13 +172,13 @@ class _BodyWriter:
 
     def _end_code(self) -> None:
         code, self._code = self._code, []
-        self._out.code("\n".join(code).expandtabs(4), Place())
+        self._builder.add_code("\n".join(code).expandtabs(4), Container())
 
     def _end_list(self) -> None:
         self._list = None
         notes, self._waiting = self._waiting, []
         for note in notes:
-            self._out.paragraph(note, Place())
+            self._builder.add_paragraph(note, Container())
 
     def _table(self, table: Element) -> None:
         self._end_code()
@@ -189,7 +191,7 @@ class _BodyWriter:
             return
         filled = [self._row(row) for row in rows]
         if filled:
-            self._out.table(filled[0], filled[1:], Place())
+            self._builder.add_table(filled[0], filled[1:], Container())
 
     def _arranges(self, cell: Element) -> bool:
         """Whether a cell holds so much that its table only arranges the page."""

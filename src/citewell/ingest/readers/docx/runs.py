@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
-from citewell.ingest.readers.document_builder import clean, code_span, link, raised
+from citewell.ingest.readers.document_builder import clean, code_span, superscript, web_link
 from citewell.ingest.readers.docx.math import tex
 from citewell.ingest.readers.docx.styles import Styles, child, is_monospaced, is_on, value
 from citewell.ingest.readers.xml_tree import Element
@@ -95,10 +95,10 @@ class RunReader:
         if is_on(properties, "w:vanish"):
             return
         is_code = self._is_code(properties)
-        is_raised = value(properties, "w:vertAlign") == "superscript"
+        is_superscript = value(properties, "w:vertAlign") == "superscript"
         for element in run.elements:
             if (text := _text(element)) is not None:
-                pieces.append(_Piece(raised(text) if is_raised else text, text, is_code))
+                pieces.append(_Piece(superscript(text) if is_superscript else text, text, is_code))
             elif element.tag in ("w:footnoteReference", "w:endnoteReference"):
                 kind: NoteKind = "footnote" if element.tag == "w:footnoteReference" else "endnote"
                 line.notes.append((kind, element.get("w:id")))
@@ -152,7 +152,7 @@ def _make_link(pieces: list[_Piece], start: int, address: str) -> None:
     if shown and "](" not in shown:
         typed = "".join(piece.typed for piece in pieces[start:])
         gaps = (" " if typed[:1].isspace() else "", " " if typed[-1:].isspace() else "")
-        pieces[start:] = [_Piece(f"{gaps[0]}{link(' '.join(shown.split()), address)}{gaps[1]}", typed, False)]
+        pieces[start:] = [_Piece(f"{gaps[0]}{web_link(' '.join(shown.split()), address)}{gaps[1]}", typed, False)]
 
 
 def _shown(pieces: Sequence[_Piece]) -> str:

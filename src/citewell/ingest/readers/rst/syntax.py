@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from citewell.ingest.readers.markdown import plain_words
+from citewell.ingest.readers.markdown import without_emphasis
 from citewell.ingest.readers.rst.inline import Targets, label_key, shown
 
 Treatment = Literal["code", "math", "gone", "listed", "csv", "names", "bare", "title", "object", "version", "text"]
@@ -156,7 +156,7 @@ def targets_of(lines: Sequence[str]) -> Targets:
 
 
 def plain_title(words: str) -> str:
-    return plain_words(_LINK.sub(r"\1", words)) if len(words) <= _LONGEST_TITLE else words
+    return without_emphasis(_LINK.sub(r"\1", words)) if len(words) <= _LONGEST_TITLE else words
 
 
 def id_of(name: str) -> str:
