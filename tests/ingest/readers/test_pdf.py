@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from citewell.errors import UnreadableFile
 from citewell.ingest.readers.pdf import read_pdf
-from citewell.ingest.readers.pdf.blocks import OutlineEntry, compose
+from citewell.ingest.readers.pdf.blocks import OutlineEntry, build_document
 from citewell.ingest.readers.pdf.layout import (
     Line,
     Piece,
     clean,
+    collect_words,
     contents_entry,
-    join,
+    join_lines,
     lines_in_order,
-    vocabulary,
     without_running_lines,
 )
 from citewell.ingest.readers.pdf.tables import table_at
@@ -304,7 +304,7 @@ def test_text_is_cleaned_as_it_would_be_typed(raw: str, shown: str) -> None:
     ],
 )
 def test_lines_are_joined_as_they_were_broken(first: str, second: str, known: str, joined: str) -> None:
-    assert join(first, second, frozenset(known.split())) == joined
+    assert join_lines(first, second, frozenset(known.split())) == joined
 
 
 def test_a_line_of_contents_loses_its_dots() -> None:
@@ -315,7 +315,9 @@ def test_a_line_of_contents_loses_its_dots() -> None:
 
 def test_a_heading_of_the_outline_needs_the_right_page() -> None:
     pages = [[line(Piece("Valves", 72, 110, 700, 11))], [line(Piece("Valves", 72, 110, 700, 11))]]
-    kinds = [block.kind for block in compose(pages, outline=[OutlineEntry("Valves", 1, 2)], fallback_title="F").blocks]
+    kinds = [
+        block.kind for block in build_document(pages, outline=[OutlineEntry("Valves", 1, 2)], fallback_title="F").blocks
+    ]
     assert kinds == ["text", "heading"]
 
 
@@ -352,7 +354,7 @@ def test_ordering_lines_loses_no_words(pieces: list[Piece]) -> None:
 @given(st.lists(_pieces, max_size=5))
 @settings(deadline=None)
 def test_whatever_stands_on_pages_gives_sound_blocks(pages: list[list[Piece]]) -> None:
-    manuscript = compose([lines_in_order(page) for page in pages], fallback_title="F")
+    manuscript = build_document([lines_in_order(page) for page in pages], fallback_title="F")
     check_blocks(manuscript)
     assert len(manuscript.page_starts) == len(pages)
     assert manuscript.title
@@ -360,7 +362,7 @@ def test_whatever_stands_on_pages_gives_sound_blocks(pages: list[list[Piece]]) -
 
 @given(_text, _text, st.frozensets(_text))
 def test_joining_lines_keeps_every_letter(first: str, second: str, known: frozenset[str]) -> None:
-    joined = join(first, second, known)
+    joined = join_lines(first, second, known)
     assert [mark for mark in joined if mark.isalnum()] == [mark for mark in first + second if mark.isalnum()]
 
 
@@ -378,7 +380,7 @@ def test_joining_lines_keeps_every_letter(first: str, second: str, known: frozen
 )
 def test_hostile_pages_are_read_in_reasonable_time(page: list[Piece]) -> None:
     lines = lines_in_order(page)
-    vocabulary([lines])
+    collect_words([lines])
     without_running_lines([lines] * 3, body_size=11)
-    check_blocks(compose([lines], fallback_title="F"))
+    check_blocks(build_document([lines], fallback_title="F"))
     table_at(lines, 0, frozenset())
