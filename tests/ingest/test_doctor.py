@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import shutil
 import sqlite3
 import subprocess
@@ -160,12 +161,14 @@ def test_a_watched_folder_is_ingested_again_on_change(home: Path, docs: Path) ->
         assert process.stderr is not None
         assert json.loads(process.stdout.readline())["chunks_created"] == 5
         assert "Watching" in process.stderr.readline()
-        time.sleep(0.5)  # the watcher says that it watches a moment before it does
-        (docs / "04-taps.md").write_text("# Taps\n\nA tap drips.\n")
+        deadline = time.monotonic() + 300
+        while not select.select([process.stdout], [], [], 0.5)[0]:  # it begins to watch a moment after it says so
+            assert time.monotonic() < deadline, "the new page was not indexed"
+            (docs / "04-taps.md").write_text("# Taps\n\nA tap drips.\n")
         assert json.loads(process.stdout.readline())["chunks_created"] == 1
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=300)
     assert any(passage.chunk.source == "04-taps.md" for passage in find(home, "tap drips"))
 
 

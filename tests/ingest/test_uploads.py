@@ -332,7 +332,7 @@ def test_killed_in_the_middle_a_second_run_ends_as_if_undisturbed(home: Path, tm
         process = _worker(home)
         _until_it_reads(path, home)
         process.send_signal(signal.SIGKILL)
-        process.wait(timeout=60)
+        process.wait(timeout=300)
         assert waiting(home), "it was in the middle"
     assert citewell(home, "worker").exit_code == 0
     assert waiting(home) == []
@@ -346,7 +346,7 @@ def test_a_worker_that_is_asked_to_go_puts_its_upload_back(home: Path) -> None:
     process = _worker(home)
     _until_it_reads("long.md", home)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=300) == 130
     assert waiting(home) == [upload], "no attempt is used up"
 
 
