@@ -18,9 +18,9 @@ async def preview(
     project: Project,
     engines: IngestEngines,
     recipe: Recipe,
+    reembed: bool = False,
     prune: bool = False,
     everything: bool = False,
-    reembed: bool = False,
 ) -> Preview:
     """What `ingest` would do with the same arguments."""
     from_scratch = await usable_generation(engines, reembed=reembed) is None

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from citewell.errors import UnreadableFile
 from citewell.ingest.readers.docx import read_docx
 from citewell.models import ParsedDocument
+from tests.ingest.readers.docx_files import FOOTNOTES, NUMBERING, STYLES, item, package, packed, paragraph, run
 from tests.ingest.readers.soundness import assert_sound
-from tests.ingest.readers.word import FOOTNOTES, NUMBERING, STYLES, item, package, packed, paragraph, run
 
 
 def read(content: bytes) -> ParsedDocument:

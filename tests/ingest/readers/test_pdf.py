@@ -25,7 +25,7 @@ from citewell.ingest.readers.pdf.layout import (
 )
 from citewell.ingest.readers.pdf.tables import table_at
 from citewell.models import ParsedDocument
-from tests.ingest.readers.pages import Word, body, make_pdf
+from tests.ingest.readers.pdf_files import Word, body, make_pdf
 
 
 def read(*pages: Sequence[Word], fallback_title: str = "File") -> ParsedDocument:
