@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from citewell.answer.reply import NumberedMarkers
-from citewell.answer.writing import Pipeline
+from citewell.answer.writing.pipeline import Pipeline
 from citewell.models import Passage, Piece
 from tests.answer.sanitize.sanitize_cases import INSTRUCTIONS, PAGE
 from tests.answer.sanitize.sanitize_cases import TABLE as UNSAFE

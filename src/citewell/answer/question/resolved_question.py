@@ -35,7 +35,8 @@ class ResolvedQuestion:
     @property
     def search_text(self) -> str:
         """The text to search for; empty where the question only asks what the selection means."""
-        return self.sought if self.from_selection else self.question
+        asks_meaning = self.refers_to_marked_text and not own_content_words(self.question)
+        return "" if self.from_selection and asks_meaning else self.question
 
     @property
     def wants_answer(self) -> bool:
@@ -45,18 +46,6 @@ class ResolvedQuestion:
     def was_shown(self, quote: str) -> bool:
         """Whether the reader has seen these words already, so that "tell me more" does not repeat them."""
         return any(" ".join(quote.split()) in " ".join(text.split()) for text in self.already_shown)
-
-    # `answer/flow.py` still reads the next three; they go as soon as it calls `resolve` and `quote`.
-    @property
-    def sought(self) -> str:
-        return "" if self.refers_to_marked_text and not own_content_words(self.question) else self.question
-
-    @property
-    def points(self) -> bool:
-        return self.refers_to_marked_text
-
-    def was_said(self, quote: str) -> bool:
-        return self.was_shown(quote)
 
 
 # Short questions are easily taken for another language, so English question words are listed here as well.

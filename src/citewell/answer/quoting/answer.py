@@ -44,17 +44,18 @@ def quote(question: QuotableQuestion, retrieval: Retrieval) -> QuoteSelection:
     """The quotes of the passages that answer the question, without what its reader has seen already."""
     if not question.wants_answer or not retrieval.passages:
         return QuoteSelection((), 0.0)
+    text = retrieval.question or question.search_text
     candidates = score_candidates(
-        question.search_text,
+        text,
         retrieval.passages,
         retrieval.weights,
         favour=dict.fromkeys(retrieval.hinted, HINT_LOG_ODDS),
     )
-    confidence = estimate_confidence(question.search_text, retrieval, candidates)
+    confidence = estimate_confidence(text, retrieval, candidates)
     if confidence < CONFIDENCE_BANDS["refuse"]:
         return QuoteSelection((), confidence)
     new = _drop_known(question, retrieval, candidates)
-    return QuoteSelection(select_quotes(question.question, new, retrieval.passages), confidence)
+    return QuoteSelection(select_quotes(retrieval.question or question.question, new, retrieval.passages), confidence)
 
 
 def _drop_known(

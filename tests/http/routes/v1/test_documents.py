@@ -23,7 +23,7 @@ import watchfiles
 
 from tests.conftest import serving
 from tests.http.conftest import DEFAULT, problem
-from tests.ingest.readers.word import package, packed, paragraph
+from tests.ingest.readers.docx_files import package, packed, paragraph
 
 MOST = 12_000_000
 PAGE = b"# Pumps\n\nFill the casing with water before the first start.\n"
