@@ -14,8 +14,13 @@ _ASKS_FOR_CODE = re.compile(
 _ASKS_FOR_SEVERAL = re.compile(
     r"""\bhow\ (?:do|can|should|would|could|to)\b | \bwhy\b
       | \b(?:steps?|stages?|ways?|types?|kinds?|reasons?|list|options?)\b
-      | \bwhat\ (?:\w+\ ){0,3}are\b | \bwhich\ \w+s\ (?:are|do|does|can)\b
+      | \bwhat\ (?:\w+\ ){0,3}are\b
       | ^\W*(?:is|are|was|does|do|did|can|could|should|may|must|will)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ASKS_FOR_LIST = re.compile(
+    r"""\b(?:list|name|all|every|types?|kinds?|options)\b
+      | \b(?:what|which)\ (?:[\w-]+\ ){0,2}(?!is\b|was\b|does\b|this\b)[\w-]+[^s\W]s\ (?!is\b)\w+""",
     re.IGNORECASE | re.VERBOSE,
 )
 _ASKS_FOR_STEPS = re.compile(
@@ -42,6 +47,8 @@ class QuestionType:
     comparison: bool
     several: bool
     """Whether one sentence is only a part of the answer: steps, lists, comparisons and reasons."""
+    whole_list: bool
+    """Whether a list answers, with all of its items: "Which strategies exist?"."""
     definition: re.Pattern[str] | None
     """Matches the beginning of a sentence that defines the thing asked about; None where no definition is asked for."""
 
@@ -49,11 +56,13 @@ class QuestionType:
 def classify_question(question: str) -> QuestionType:
     """The kinds of answer that a question asks for."""
     comparison = bool(_ASKS_TO_COMPARE.search(question))
+    whole_list = bool(_ASKS_FOR_LIST.search(question))
     return QuestionType(
         code=bool(_ASKS_FOR_CODE.search(question)),
         steps=bool(_ASKS_FOR_STEPS.search(question)),
         comparison=comparison,
-        several=comparison or bool(_ASKS_FOR_SEVERAL.search(question)),
+        several=comparison or whole_list or bool(_ASKS_FOR_SEVERAL.search(question)),
+        whole_list=whole_list,
         definition=_definition_pattern(question),
     )
 

@@ -18,6 +18,7 @@ from citewell.text import Unit
 
 _MAX_QUOTES = 6
 _MAX_QUOTES_WITH_DEFINITION = 3  # where the first quote is the definition that was asked for
+_MAX_CHARACTERS_OF_LIST = 1200  # a list that was asked for is shown whole
 _MIN_LOG_ODDS = -3.0  # below the best candidate
 # The probability that the answer is complete at which selecting stops. It is higher for steps, lists, comparisons and
 # reasons, of which one sentence is only a part.
@@ -138,7 +139,8 @@ class _QuoteBuilder:
             length = sum(map(len, unit_by_text))
             # A unit that is too long by itself may come first, since units are never cut.
             too_long = len(passage_units.unit_text(candidate.unit)) > MAX_CHARACTERS
-            if self._length + length <= MAX_CHARACTERS or (too_long and not self.selected):
+            most = _MAX_CHARACTERS_OF_LIST if self._is_whole_list(candidate, group) else MAX_CHARACTERS
+            if self._length + length <= most or (too_long and not self.selected):
                 self._text_by_unit |= {unit: text for text, unit in unit_by_text.items()}
                 self._length += length
                 self.selected.append(candidate)
@@ -169,6 +171,11 @@ class _QuoteBuilder:
         if not self.selected:
             yield [*context, unit]
             yield [unit]
+
+    def _is_whole_list(self, candidate: Candidate, group: Sequence[Unit]) -> bool:
+        """Whether a group has all items of the list that was asked for."""
+        items = self._units_by_passage[candidate.passage].list_items(candidate.unit)
+        return self._kind.whole_list and candidate.unit.kind == "item" and set(items) <= set(group)
 
     def quotes(self) -> Iterator[Quote]:
         """The quotes in reading order: adjacent units become one quote, table rows come under their header."""
