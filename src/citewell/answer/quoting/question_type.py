@@ -32,9 +32,16 @@ _ASKS_TO_COMPARE = re.compile(
     r"\b(?:differences?|differs?|compared?|comparison|versus|vs|pros|cons|better|advantages?)\b", re.IGNORECASE
 )
 _ASKS_FOR_DEFINITION = re.compile(
-    r"^\W*(?:what(?:'s|\ is|\ are)|define|explain)\ (?!the\ (?:difference|best|most|least|maximum|minimum)\b)",
-    re.IGNORECASE,
+    r"""^\W*(?:what(?:\ exactly)?(?:'s|\ is|\ are)|define|explain)\ (?:exactly\ )?
+        (?!the\ (?:difference|best|most|least|maximum|minimum)\b)(.+?)(?:\ (?:good|used)\ for)?$""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+_ASKS_FOR_MEANING = re.compile(
+    r"""^\W*(?:what\ (?:does|do)\ (.+?)\ (?:mean|stand\ for)$
+             |(?:meaning|definition)\ of\ (.+)$|(.+?)\ (?:meaning|definition)$)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_MAX_WORDS_OF_DEFINED_THING = 4
 _DEFINING_VERB = r"(?:is|are|means?|refers?\ to|stands\ for|describes?|makes?|represents?|draws)\b"
 
 
@@ -68,14 +75,21 @@ def classify_question(question: str) -> QuestionType:
 
 
 def _definition_pattern(question: str) -> re.Pattern[str] | None:
-    opening = _ASKS_FOR_DEFINITION.match(question)
-    if not opening:
-        return None
-    thing = re.sub(r"^(?:an?|the)\s+|[\s?.!]+$", "", question[opening.end() :], flags=re.IGNORECASE)
-    if not thing or len(thing.split()) > 4:
+    thing = _defined_thing(question)
+    if not thing or len(thing.split()) > _MAX_WORDS_OF_DEFINED_THING:
         return None
     name = r"\W+".join(map(re.escape, thing.split()))
     return re.compile(
         rf"\W*(?:(?:an?|the)\W+)?(?:[\w-]+\W+){{0,4}}?\W*{name}\w{{0,2}}\W*(?:\([^)]*\)\W*)?{_DEFINING_VERB}",
         re.IGNORECASE,
     )
+
+
+def _defined_thing(question: str) -> str:
+    """What a definition is asked of: "what exactly is a preset, in short?" -> "preset"; empty if none is."""
+    words = question.strip(" \t\n?.!")
+    for pattern in (_ASKS_FOR_DEFINITION, _ASKS_FOR_MEANING):
+        if found := pattern.match(words):
+            thing = next(filter(None, found.groups())).split(",")[0]
+            return re.sub(r"^(?:an?|the)\s+", "", thing, flags=re.IGNORECASE).strip()
+    return ""
