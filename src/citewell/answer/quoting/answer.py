@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from citewell.answer.quoting.answer_confidence import DECLINE_BELOW, estimate_answer_confidence, reads_language_of
 from citewell.answer.quoting.confidence import CONFIDENCE_BANDS, estimate_confidence
 from citewell.answer.quoting.score import Candidate, score_candidates
 from citewell.answer.quoting.select import Quote, select_quotes
@@ -37,7 +38,7 @@ class QuoteSelection:
 
     quotes: Sequence[Quote]
     confidence: float
-    """The probability that the passages answer the question."""
+    """The probability that the quotes answer the question; where there are none, that any passage does."""
 
 
 def quote(question: QuotableQuestion, retrieval: Retrieval) -> QuoteSelection:
@@ -55,7 +56,11 @@ def quote(question: QuotableQuestion, retrieval: Retrieval) -> QuoteSelection:
     if confidence < CONFIDENCE_BANDS["refuse"]:
         return QuoteSelection((), confidence)
     new = _drop_known(question, retrieval, candidates)
-    return QuoteSelection(select_quotes(retrieval.question or question.question, new, retrieval.passages), confidence)
+    quotes = select_quotes(retrieval.question or question.question, new, retrieval.passages)
+    if retrieval.from_selection or not quotes or not reads_language_of(text):
+        return QuoteSelection(quotes, confidence)
+    confidence = estimate_answer_confidence(text, retrieval, candidates, quotes)
+    return QuoteSelection(quotes if confidence >= DECLINE_BELOW["confidence"] else (), confidence)
 
 
 def _drop_known(

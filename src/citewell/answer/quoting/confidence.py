@@ -85,6 +85,11 @@ def selection_features(question: str, retrieval: Retrieval, candidates: Sequence
     return np.array([values[name] for name in SELECTION_FEATURES])
 
 
+def topic_log_odds(features: NDArray[np.float64]) -> float:
+    """The log-odds that the passages are about the question, from `confidence_features`."""
+    return float(features @ _WEIGHTS)
+
+
 def confidence_of(features: NDArray[np.float64]) -> float:
     """The probability that a row of `CONFIDENCE_FEATURES` stands for."""
     return _logistic(features, _WEIGHTS)
