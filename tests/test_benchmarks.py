@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "retrieval.py"
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "quality" / "retrieval.py"
 
 
 def run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":

@@ -1,6 +1,6 @@
 """How likely the found passages answer the question: a number that means what it says. Pure.
 
-Fitted by `benchmarks/fit.py` on questions that documents answer, questions about other documents, and
+Fitted by `benchmarks/fit/ranking.py` on questions that documents answer, questions about other documents, and
 questions about something else entirely.
 """
 

@@ -1,7 +1,7 @@
 """Score what could be quoted: every unit of the found passages, by how likely it answers the question.
 
 Each is described by how much of the question it speaks about and whether it looks like an answer to this kind of
-question; the weights were fitted by `benchmarks/fit.py`. Pure. Which of them are quoted is up to `select.py`.
+question; the weights were fitted by `benchmarks/fit/ranking.py`. Pure. Which of them are quoted is up to `select.py`.
 """
 
 import re

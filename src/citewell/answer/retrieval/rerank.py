@@ -2,7 +2,7 @@
 
 The local reranker weighs meaning against words: how close the passage is, how much of the question it speaks, and
 whether one sentence of it speaks it together. Fusion by rank forgets how sure each half was; this does not. The weights
-were fitted by `benchmarks/fit.py`.
+were fitted by `benchmarks/fit/ranking.py`.
 """
 
 import logging

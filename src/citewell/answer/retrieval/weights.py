@@ -1,4 +1,4 @@
-"""Weights that `benchmarks/fit.py` fitted on real questions."""
+"""Weights that `benchmarks/fit/ranking.py` fitted on real questions."""
 
 import json
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """How likely a text supports a sentence: word by word, number by number. Pure.
 
-Fitted by `benchmarks/support.py` on claims that people held against passages. It reads words, numbers with their
+Fitted by `benchmarks/fit/support.py` on claims that people held against passages. It reads words, numbers with their
 units, names, negations and opposites; it knows nothing of who cited what.
 """
 

@@ -12,7 +12,7 @@ class Trees:
 
     def __init__(self, fitted: Mapping[str, Any], features: Sequence[str]) -> None:
         if fitted["features"] != list(features):
-            raise ValueError("the trees were fitted on other features; run benchmarks/support.py DATA --write")
+            raise ValueError("the trees were fitted on other features; run benchmarks/fit/support.py DATA --write")
         self._roots = np.array(fitted["roots"])
         self._feature = np.array(fitted["feature"])
         self._threshold = np.array(fitted["threshold"])

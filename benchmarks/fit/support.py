@@ -1,6 +1,6 @@
 """Fit how likely a text supports a sentence, on claims that people held against passages.
 
-    python benchmarks/support.py DATA [--write | --shipped]
+    python benchmarks/fit/support.py DATA [--write | --shipped]
 
 DATA holds `claims/claims.jsonl` {claim, passage, label, source, …}. Claims are split seven ways, three times, by what
 they share: a passage, a claim, a question or a title stand in one part only, so that what is printed was judged by
@@ -14,31 +14,36 @@ import argparse
 import asyncio
 import json
 import random
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from lightgbm import LGBMClassifier
 from numpy.typing import NDArray
 
+import citewell
 from citewell.adapters.minilm import MiniLmEmbedder
-from citewell.answer.support import trees
 from citewell.answer.support.altered_quote import ALTERED_QUOTE_FACTOR, is_altered_quote
 from citewell.answer.support.features import SUPPORT_FEATURES, support_features
 from citewell.answer.support.passage_facts import claim_text, read_facts
+from citewell.evaluate.metrics import Array, calibration_error, statistic_with_interval
 from citewell.ports import Embeddable
 from citewell.text.words import split_words
-from edits import edited, sentences
-from folds import FOLDS, fold_of
-from scoring import Array, bootstrapped, calibration_error
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.lib.edits import edited, sentences
+from benchmarks.lib.folds import FOLDS, fold_of
+
+if TYPE_CHECKING:  # not a dependency of the project: only fitting needs it
+    from lightgbm import LGBMClassifier
 
 NAMED = ("begin-wow", "expertqa", "scifact", "wice")
 """The sources that people judged; the mean over them is what we hold ourselves to."""
-WEIGHTS = Path(trees.__file__).parents[1] / "data" / "support.json"
+WEIGHTS = Path(citewell.__file__).parent / "data" / "support.json"
 SPLITS = 3
 _TREES = 150
 EVEN = 0.5  # every source and label weighs the same, so this is where either mistake costs the same
@@ -151,8 +156,10 @@ def shares(cases: Judged) -> Array:
     return np.asarray(share / share.mean(), dtype=np.float64)
 
 
-def fit(cases: Judged, *, similar: bool) -> LGBMClassifier:
+def fit(cases: Judged, *, similar: bool) -> "LGBMClassifier":
     """Small trees, none of which may turn a sign around: another missing name never speaks for a sentence."""
+    from lightgbm import LGBMClassifier
+
     directions = [*SUPPORT_FEATURES.values(), 1] if similar else list(SUPPORT_FEATURES.values())
     model = LGBMClassifier(
         n_estimators=_TREES, learning_rate=0.04, num_leaves=8, min_child_samples=25, subsample=0.8, subsample_freq=1,
@@ -161,7 +168,7 @@ def fit(cases: Judged, *, similar: bool) -> LGBMClassifier:
     return model.fit(cases.inputs(similar=similar), cases.supported, sample_weight=shares(cases))
 
 
-def chances(model: LGBMClassifier, cases: Judged, *, similar: bool) -> Array:
+def chances(model: "LGBMClassifier", cases: Judged, *, similar: bool) -> Array:
     if not cases.claims:
         return np.zeros(0)
     found = np.asarray(model.predict_proba(cases.inputs(similar=similar)), dtype=np.float64)[:, 1]
@@ -201,7 +208,7 @@ def report(title: str, splits: Array, cases: Judged) -> None:
         mine = cases.source == name
         right = cases.supported[mine]
         called = (splits[:, mine] >= EVEN).mean(axis=0)
-        accuracy = bootstrapped(np.column_stack([called, right]), balanced)
+        accuracy = statistic_with_interval(np.column_stack([called, right]), balanced)
         found[name] = accuracy.value, float(np.mean([auroc(odds[mine], right) for odds in splits]))
         print(f"{name:24} {mine.sum():6} {right.mean():9.2f}  {accuracy!s:22}  {found[name][1]:.3f}")
     if all(name in found for name in NAMED):
@@ -233,7 +240,7 @@ def strangers(cases: Judged, *, similar: bool) -> Array:
     return odds
 
 
-def exported(model: LGBMClassifier, features: Sequence[str]) -> dict[str, Any]:
+def exported(model: "LGBMClassifier", features: Sequence[str]) -> dict[str, Any]:
     """The trees as `citewell.answer.support.trees` walks them."""
     nodes: list[tuple[int, float, int, int, float]] = []
 

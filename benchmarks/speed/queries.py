@@ -1,6 +1,6 @@
 """What a question costs on many chunks, beside what it cannot cost less than: embedding it, and one engine query.
 
-    python benchmarks/queries.py [--chunks 100000] [--home FOLDER] [--questions 120] [--json OUT]
+    python benchmarks/speed/queries.py [--chunks 100000] [--home FOLDER] [--questions 120] [--json OUT]
 
 The chunks are generated: words as rare as in a language, sentences, headings, a few windows each whose vectors lie
 around their topic's own. Every question asks after one chunk, of which one window lies near the question. Only topics

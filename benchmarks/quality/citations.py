@@ -1,6 +1,6 @@
 """How often a wrong citation moves to the right passage, and a right one stays.
 
-    python benchmarks/citations.py DATA
+    python benchmarks/quality/citations.py DATA
 
 Of each source in DATA/claims, claims that their passage supports, beside the four other passages of the source that
 share most words with them. Cited right: does the citation stay? Cited wrong, at the nearest other passage: does it

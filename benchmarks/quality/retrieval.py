@@ -1,10 +1,10 @@
-"""Find what questions are about: ours beside the pipeline one writes in an afternoon, on the same data in one run.
+"""Compare Citewell's retrieval with a plain RAG pipeline, on the same question sets in one run.
 
-    python benchmarks/retrieval.py DATA [--home FOLDER] [--json OUT] [--only SET ...]
+    python benchmarks/quality/retrieval.py DATA [--home FOLDER] [--json OUT] [--only SET ...]
 
-Every set in DATA is taken in (`sets.py` says how DATA is laid out and what is skipped), then asked its questions
-through the product's own path and through each part of `afternoon.py`. Intervals are 95 % bootstraps over
-questions. With --home what was embedded is kept, and a second run embeds nothing.
+Indexes every set in DATA (`benchmarks/lib/sets.py` describes the layout), then asks its questions through Citewell and
+through each part of the pipeline in `benchmarks/lib/baseline.py`. Intervals are 95 % bootstraps over questions.
+--home keeps the embeddings, so a second run embeds nothing.
 """
 
 import argparse
@@ -18,17 +18,19 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from afternoon import Afternoon, Piece
-from answers import Refusals, answer_table, has_short_answers, refusals
-from asking import group_of
 from citewell import wiring
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.retrieval.search import Retrieval, retrieve
 from citewell.errors import CitewellError
 from citewell.models import Passage
-from folds import Unseen
-from sets import PROJECT, Question, Set, Source, find_sets, off_topic, read_set, settings_for, take_in
-from tables import OURS, Found, Table, file_table, joined, page_table, section, section_table, span_table
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.lib.answers import Refusals, answer_table, has_short_answers, refusals
+from benchmarks.lib.baseline import Afternoon, Piece
+from benchmarks.lib.folds import Unseen
+from benchmarks.lib.sets import PROJECT, Question, Set, Source, find_sets, off_topic, read_set, settings_for, take_in
+from benchmarks.lib.tables import OURS, Found, Table, file_table, joined, page_table, section, section_table, span_table
+from benchmarks.lib.training_cases import group_of
 
 RIVAL = "RRF"
 _LIMIT = 20  # passages asked for; distinct files among them are ranked

@@ -1,6 +1,6 @@
 """How much of the machine an ingest uses, and where a question's time goes.
 
-    python benchmarks/speed.py FOLDER [--rounds N]
+    python benchmarks/speed/ingest_and_answer.py FOLDER [--rounds N]
 
 Ingest throughput is given as a fraction of what the bare ONNX session does with the same windows in the
 same run, since machines are noisy and seconds do not travel. Rounds alternate between the two.

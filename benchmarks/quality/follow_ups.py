@@ -1,6 +1,6 @@
 """Whether questions that stand alone are left alone: a data folder's questions, each after one about something else.
 
-    python benchmarks/follow_ups.py DATA [--show]
+    python benchmarks/quality/follow_ups.py DATA [--show]
 
 A question that comes out changed either hangs on something unsaid ("What did they call it?") or is a mistake;
 `--show` prints them for a person to tell.

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from scoring import Array, Estimate, estimate, hit, ndcg, spans_covered
-from sets import Question
+from benchmarks.lib.sets import Question
+from citewell.evaluate.metrics import Array, Estimate, graded_ndcg, hit_at, mean_with_interval, span_scores
 
 OURS = "ours"
 _ENOUGH = 100  # questions from which a difference is worth its interval
@@ -47,7 +47,9 @@ class Table:
         best = {name: max(others, key=lambda one: float(self.scores[one][name].mean())) for name in mine}
         rivals = {self.rival: dict.fromkeys(mine, self.rival)} | ({"best": best} if len(others) > 1 else {})
         return {
-            f"{OURS} − {rival}": {name: estimate(mine[name] - self.scores[theirs[name]][name]) for name in mine}
+            f"{OURS} − {rival}": {
+                name: mean_with_interval(mine[name] - self.scores[theirs[name]][name]) for name in mine
+            }
             for rival, theirs in rivals.items()
         }
 
@@ -55,7 +57,7 @@ class Table:
         measures = list(next(iter(self.scores.values())))
         lines = [f"{self.title}, {len(self.ids)} questions", _line("", [f"{name:22}" for name in measures])]
         for system, scores in self.scores.items():
-            lines.append(_line(system, [str(estimate(scores[name])) for name in measures]))
+            lines.append(_line(system, [str(mean_with_interval(scores[name])) for name in measures]))
         for name, gains in self.differences().items():
             lines.append(
                 _line(name, [f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]" for gain in gains.values()])
@@ -67,7 +69,7 @@ class Table:
             "title": self.title,
             "questions": len(self.ids),
             "scores": {
-                system: {name: asdict(estimate(values)) for name, values in scores.items()}
+                system: {name: asdict(mean_with_interval(values)) for name, values in scores.items()}
                 for system, scores in self.scores.items()
             },
             "differences": {
@@ -108,7 +110,7 @@ def file_table(title: str, questions: Sequence[Question], rankings: Rankings, *,
         relevant = frozenset(file.split("#page=")[0] for file in question.relevant)
         ranking = _distinct(one.file for one in found)
         return _ranked(ranking, relevant) | (
-            {"graded nDCG@10": ndcg(ranking, question.grades or dict.fromkeys(relevant, 1.0))} if graded else {}
+            {"graded nDCG@10": graded_ndcg(ranking, question.grades or dict.fromkeys(relevant, 1.0))} if graded else {}
         )
 
     return _table(title, questions, rankings, measure, rival=rival)
@@ -144,7 +146,7 @@ def span_table(title: str, questions: Sequence[Question], rankings: Rankings, *,
     def measure(question: Question, found: Sequence[Found]) -> dict[str, float]:
         wanted = [(question.relevant[0], (span.start, span.end)) for span in question.spans]
         given = [(one.file, (one.start, one.end)) for one in found[:_CHUNKS]]
-        return dict(zip(("recall", "precision", "IoU"), spans_covered(given, wanted), strict=True))
+        return dict(zip(("recall", "precision", "IoU"), span_scores(given, wanted), strict=True))
 
     what = f"{title}, characters of the exact spans in the first {_CHUNKS} chunks"
     return _some(what, questions, rankings, lambda one: bool(one.spans), measure, rival=rival)
@@ -157,9 +159,9 @@ def section(path: str, heading: str) -> str:
 
 def _ranked(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float]:
     return {
-        "hit@1": hit(ranking, relevant, within=1),
-        "hit@5": hit(ranking, relevant, within=5),
-        "nDCG@10": ndcg(ranking, dict.fromkeys(relevant, 1.0)),
+        "hit@1": hit_at(1, ranking, relevant),
+        "hit@5": hit_at(5, ranking, relevant),
+        "nDCG@10": graded_ndcg(ranking, dict.fromkeys(relevant, 1.0)),
     }
 
 

@@ -1,6 +1,6 @@
 """Tell what a reader's selection answers from what it does not: fit the confidence of answers from a selection.
 
-    python benchmarks/selections.py DATA [--write]
+    python benchmarks/fit/selections.py DATA [--write]
 
 DATA is laid out as `sets.py` says. A selection is the sentence, the paragraph or the article that a question was
 written from (covered), that it was written against (adversarial), another of the same article or site, or any other.
@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import random
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from asking import Array
 from citewell.adapters.minilm import MiniLmEmbedder
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.quoting import confidence
@@ -28,14 +28,17 @@ from citewell.answer.quoting.score import score_candidates
 from citewell.answer.quoting.select import select_quotes
 from citewell.answer.retrieval.rerank import LocalReranker
 from citewell.answer.retrieval.selection import retrieve_from_selection
+from citewell.evaluate.metrics import calibration_error
 from citewell.models import Matrix, Passage, Vector
 from citewell.ports import Embeddable, Embedding
 from citewell.similarity_scale import SimilarityScale
 from citewell.text.units import split_units, unit_text
-from fit import WEIGHTS, sigmoid
-from folds import FOLDS, fold_of
-from scoring import calibration_error
-from sets import Question, Set, Text, find_sets, read_set
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.fit.ranking import WEIGHTS, sigmoid
+from benchmarks.lib.folds import FOLDS, fold_of
+from benchmarks.lib.sets import Question, Set, Text, find_sets, read_set
+from benchmarks.lib.training_cases import Array
 
 MOST = 64_000  # characters a selection may have
 # How much each kind weighs, and each length: paragraphs are what people select.

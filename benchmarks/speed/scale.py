@@ -1,8 +1,8 @@
 """Does memory stay bounded, and how fast is everything but the model?
 
-python benchmarks/scale.py parse FOLDER          parse-only throughput of a folder's Markdown
-python benchmarks/scale.py ingest --megabytes N  ingest generated files, the model replaced by a cheap one
-python benchmarks/scale.py kill --rounds N       kill -9 at random moments across ingest, plan, publish and delete
+python benchmarks/speed/scale.py parse FOLDER          parse-only throughput of a folder's Markdown
+python benchmarks/speed/scale.py ingest --megabytes N  ingest generated files, the model replaced by a cheap one
+python benchmarks/speed/scale.py kill --rounds N       kill -9 at random moments across ingest, plan, publish and delete
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """What our code adds to an answer that an LLM writes: until the first word, and for each word after it.
 
-    python benchmarks/writing.py FOLDER [--questions FILE] [--rounds N]
+    python benchmarks/speed/writing.py FOLDER [--questions FILE] [--rounds N]
 
 A loopback server plays the LLM and says what the passages say, with citations. The time spent waiting for it is taken
 out; what is left is ours: understanding, retrieval, prompt, citations, support checks. The first word is given as a
@@ -75,7 +75,7 @@ def quoting(request: dict[str, Any]) -> str:
 
 def serve() -> None:
     """The LLM, in a process of its own, so that it takes no time of ours."""
-    sys.path.insert(0, str(Path(__file__).parents[1]))
+    sys.path.insert(0, str(Path(__file__).parents[2]))
     from tests.fakes.llm import LLM, Says
 
     with LLM(lambda request: Says(quoting(request) or "NOT_COVERED")) as llm:
@@ -134,7 +134,7 @@ def main() -> None:
         return serve()
     lines = (options.questions or options.folder / "golden.jsonl").read_text(encoding="utf-8").splitlines()
     questions = [json.loads(line)["text"] for line in lines if line.strip()][:30]
-    sys.path.insert(0, str(Path(__file__).parents[1]))
+    sys.path.insert(0, str(Path(__file__).parents[2]))
     from tests.fakes.llm import KEY
 
     serving = [sys.executable, __file__, "-", "--serve"]

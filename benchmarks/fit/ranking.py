@@ -1,6 +1,6 @@
 """Fit what ranks, quotes and doubts on real questions: the weights of the reranker, the extract and the confidence.
 
-    python benchmarks/fit.py DATA --home FOLDER [--write]
+    python benchmarks/fit/ranking.py DATA --home FOLDER [--write]
 
 DATA is laid out as `sets.py` says; every set is taken in below --home, once. Questions are split seven ways by
 article, site or small set: what is printed was judged by weights that saw nothing of the group, from the ranking to
@@ -11,6 +11,7 @@ the confidence. Then everything is fitted on all; --write puts that into the pac
 import argparse
 import asyncio
 import json
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,13 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import citewell
-from asking import Array, Asked, asks, gather
 from citewell.answer.quoting import confidence as confidence_model
 from citewell.answer.quoting import score as extract_model
 from citewell.answer.quoting.score import Candidate
 from citewell.answer.retrieval import rerank as rerank_model
-from folds import FOLDS, FOLDS_FILE, digest, fold_of, install
-from scoring import calibration_error, hit, ndcg
+from citewell.evaluate.metrics import calibration_error, graded_ndcg, hit_at
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.lib.folds import FOLDS, FOLDS_FILE, digest, fold_of, install
+from benchmarks.lib.training_cases import Array, Asked, asks, gather
 
 WEIGHTS = Path(citewell.__file__).parent / "data" / "ranking.json"
 TOP = 5
@@ -203,8 +206,8 @@ def report(asked: Sequence[Asked], folds: Sequence[Weights]) -> None:
             if one.kind == "covered":
                 files = list(dict.fromkeys(one.one.named(one.found.passages[at].chunk.source) for at in order))[:10]
                 wanted = frozenset(path.split("#page=")[0] for path in one.row.relevant)
-                gain = ndcg(files, dict.fromkeys(wanted, 1.0))
-                scores[name].append((hit(files, wanted, within=1), hit(files, wanted, within=5), gain))
+                gain = graded_ndcg(files, dict.fromkeys(wanted, 1.0))
+                scores[name].append((hit_at(1, files, wanted), hit_at(5, files, wanted), gain))
                 if one.row.answers and not one.site:
                     found, gold = units(one, weights.rerank)
                     best = np.argsort([-unit.log_odds for unit in found], kind="stable")

@@ -17,9 +17,9 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
+from benchmarks.lib.sets import Set, Text
 from citewell.models import Matrix
 from citewell.ports import Embedder
-from sets import Set, Text
 
 SYSTEMS = ("dense", "BM25", "RRF")
 DEPTH = 50  # pieces from each half

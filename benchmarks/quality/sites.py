@@ -1,6 +1,6 @@
 """Read every docs site and document folder of a data folder, and report what came out of it.
 
-    python benchmarks/sites.py DATA
+    python benchmarks/quality/sites.py DATA
 
 For each folder below DATA/docs and DATA/pdf: files, chunks, tokens, errors, code blocks in and out, chunks with
 unbalanced fences, and markup left in prose. Reads only; nothing is embedded.

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from sentencex import get_sentence_boundaries
 
-from afternoon import Afternoon, Piece, spoken
-from asking import group_of
+from benchmarks.lib.baseline import Afternoon, Piece, spoken
+from benchmarks.lib.folds import Unseen
+from benchmarks.lib.sets import PROJECT, Question, Set
+from benchmarks.lib.tables import OURS, Table
+from benchmarks.lib.training_cases import group_of
 from citewell.answer import flow
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.quoting.score import score_candidates
 from citewell.answer.reply.markers import NumberedMarkers
 from citewell.answer.retrieval.search import Retrieval
+from citewell.evaluate.metrics import Array, Estimate, calibration_error, mean_with_interval, statistic_with_interval
 from citewell.text.units import unit_text
-from folds import Unseen
-from scoring import Array, Estimate, bootstrapped, calibration_error, estimate
-from sets import PROJECT, Question, Set
-from tables import OURS, Table
 
 _READ = 5  # passages that sentences are taken from
 _MOST = 3
@@ -132,15 +132,15 @@ async def refusals(
             unseen.use_for(group_of(one, question))
             answers.append(await _asked(question, one, engines=engines))
         asked = np.array(answers)
-        shares[kind] = len(asked), estimate(asked[:, 0] == 0)
+        shares[kind] = len(asked), mean_with_interval(asked[:, 0] == 0)
         rows.append(asked)
     whole = np.concatenate(rows)
     return Refusals(
         title,
         shares,
         {
-            "ECE": bootstrapped(_weighed(whole, balanced=False), calibration_error),
-            "ECE, both halves alike": bootstrapped(_weighed(whole, balanced=True), calibration_error),
+            "ECE": statistic_with_interval(_weighed(whole, balanced=False), calibration_error),
+            "ECE, both halves alike": statistic_with_interval(_weighed(whole, balanced=True), calibration_error),
         },
     )
 

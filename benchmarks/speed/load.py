@@ -1,6 +1,6 @@
 """How many questions a second the server answers, and how long the slow ones take, beside a route that does nothing.
 
-    python benchmarks/load.py FOLDER [--seconds N] [--clients 1 10 50] [--embedder hashing] [--database-url URL]
+    python benchmarks/speed/load.py FOLDER [--seconds N] [--clients 1 10 50] [--embedder hashing] [--database-url URL]
 
 Needs `wrk` (Debian: apt-get install wrk). FOLDER is ingested into a home of its own; then, for each number of
 clients in turn, wrk asks an empty FastAPI route, `/api/ask` and `/chat`, each server in a process of its own under the

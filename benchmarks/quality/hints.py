@@ -1,6 +1,6 @@
 """What a hint does to a question: golden questions asked while looking at the right section, elsewhere, or nowhere.
 
-    python benchmarks/hints.py [BOOK] --home FOLDER
+    python benchmarks/quality/hints.py [BOOK] --home FOLDER
 
 BOOK is a folder of documents with a `golden.jsonl`, by default the example book; it is taken in below --home.
 A hint is a sentence: one of the section that answers, or one of another document. Then only "What does this mean?" and
@@ -25,7 +25,7 @@ from citewell.ports import Library
 from citewell.settings import Settings
 from citewell.text.units import split_units, unit_text
 
-BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
+BOOK = Path(__file__).parents[2] / "examples" / "robotics-book"
 PROJECT = Project.named(DEFAULT_PROJECT)
 POINTING = ("What does this mean?", "why?", "Explain this, please", "How does it work?")
 

@@ -1,12 +1,13 @@
 """How quick the chat page is, measured in the browser: the first words of a stream, and scrolling a long history.
 
-    python benchmarks/page.py examples/robotics-book
+    python benchmarks/speed/page.py examples/robotics-book
 
 The first number is the time between the first byte of an answer that reaches the page and its first words on the
 screen, over several questions, from the browser's own clock. For the second, 2,000 messages are scrolled from end to
 beginning and back; a task of 50 ms or more is a "long task" in the browser's own words, and a reader feels it.
 """
 
+import argparse
 import asyncio
 import json
 import shutil
@@ -24,7 +25,7 @@ from citewell.ingest.flow import ingest
 from citewell.models import DEFAULT_PROJECT, Project
 from citewell.settings import Settings
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.http.live import live
 
 _QUESTIONS = (
@@ -91,7 +92,7 @@ _SCROLL = """async () => {
 }"""
 
 
-def main(book: Path) -> None:
+def measure(book: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"home": Path(folder), "database_url": None, "max_concurrent_requests": 100})
         asyncio.run(_take_in(settings, book))
@@ -139,5 +140,11 @@ def _lengthen(path: Path) -> None:
             )
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("book", type=Path, help="a folder of documents, such as examples/robotics-book")
+    measure(parser.parse_args().book)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.lib.sets import PROJECT, Question, Set, Source, find_sets, off_topic, read_set, settings_for, take_in
 from citewell import wiring
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.quoting.score import Candidate, score_candidates
@@ -17,7 +18,6 @@ from citewell.answer.retrieval.search import CANDIDATES, Retrieval, weigh_words
 from citewell.models import Passage
 from citewell.text.keywords import keywords
 from citewell.text.units import unit_text
-from sets import PROJECT, Question, Set, Source, find_sets, off_topic, read_set, settings_for, take_in
 
 MOST_ASKED = 1200  # questions of one set
 STRANGERS = 50  # questions of another set
