@@ -1,11 +1,12 @@
-"""Fit what ranks, quotes and doubts on real questions: the weights of the reranker, the extract and the confidence.
+"""Fit the weights that rank passages, choose quotes and estimate confidence, on question sets.
 
     python benchmarks/fit/ranking.py DATA --home FOLDER [--write]
 
-DATA is laid out as `sets.py` says; every set is taken in below --home, once. Questions are split seven ways by
-article, site or small set: what is printed was judged by weights that saw nothing of the group, from the ranking to
-the confidence. Then everything is fitted on all; --write puts that into the package, and the seven splits into
-`folds.json`, with which `retrieval.py` judges sets that were fitted on. The example book is never read here.
+`benchmarks/lib/sets.py` describes the layout of DATA; every set is indexed once, below --home. Cross-validation: the
+questions are split into seven folds by article, site or small set, and every printed number comes from weights that
+were fitted without the question's group. Then the weights are fitted on all questions. --write puts these into the
+package, and those of the folds into `folds.json`, which `benchmarks/quality/retrieval.py` uses for sets that were
+fitted on. The example book is not used.
 """
 
 import argparse
@@ -26,19 +27,19 @@ from citewell.answer.quoting import confidence as confidence_model
 from citewell.answer.quoting import score as extract_model
 from citewell.answer.quoting.score import Candidate
 from citewell.answer.retrieval import rerank as rerank_model
-from citewell.evaluate.metrics import calibration_error, graded_ndcg, hit_at
+from citewell.evaluate.metrics import Array, calibration_error, graded_ndcg, hit_at
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from benchmarks.lib.folds import FOLDS, FOLDS_FILE, digest, fold_of, install
-from benchmarks.lib.training_cases import Array, Asked, asks, gather
+from benchmarks.lib.folds import FOLDS, FOLDS_FILE, fold_of, group_digest, install_weights
+from benchmarks.lib.training_cases import Case, gather_cases, has_questions
 
 WEIGHTS = Path(citewell.__file__).parent / "data" / "ranking.json"
-TOP = 5
-HARD = 12  # the passages a reader might see first; what is far below needs no telling apart
+TOP_PASSAGES = 5
+HARD_PASSAGES = 12  # the passages that compete for the first places
 FITTED_ON = {"covered": 2.0, "off topic": 1.0, "other docs": 1.0, "adversarial": 1.0}
-# Confidence is the chance of being right, so these are choices and not fits: to refuse a covered question is four
-# times as bad as to answer an uncovered one doubtfully, and what is likelier wrong than right is doubtful. Thresholds
-# taken from some sites' questions did worse on the others (docs/log.md).
+# Confidence is the probability of being right, so these thresholds are chosen, not fitted: refusing a covered question
+# is four times as bad as a doubtful answer to an uncovered one, and an answer that is more likely wrong than right is
+# doubtful. Thresholds fitted on some sites did worse on the others (docs/log.md).
 BANDS = {"refuse": 0.2, "weak": 0.5}
 _RELEVANCE = extract_model.QUOTE_FEATURES.index("relevance")
 
@@ -61,23 +62,25 @@ class Weights:
         }
 
 
-def shares(cases: Sequence[Asked]) -> Array:
-    """What each question weighs: sets nearly alike whatever their size, claims and keywords less than questions."""
-    sizes = Counter(one.corpus for one in cases)
-    share = np.array([sizes[one.corpus] ** -0.7 * (1.0 if asks(one.one) else 0.4) for one in cases])
+def case_weights(cases: Sequence[Case]) -> Array:
+    """The weight of each case: sets count nearly the same whatever their size, claims and keywords less."""
+    sizes = Counter(case.corpus for case in cases)
+    share = np.array(
+        [sizes[case.corpus] ** -0.7 * (1.0 if has_questions(case.question_set) else 0.4) for case in cases]
+    )
     return np.asarray(share / share.sum(), dtype=np.float64)
 
 
-def conditional_logit(rows: Sequence[Array], wanted: Sequence[NDArray[Any]], share: Array, decay: float) -> Array:
-    """Raise the odds of the wanted rows of each case over its others; Adam, on features of unit spread."""
+def conditional_logit(rows: Sequence[Array], positives: Sequence[NDArray[Any]], share: Array, decay: float) -> Array:
+    """Conditional logit: raise the odds of each case's positive rows over its others; Adam, on scaled features."""
     longest = max(map(len, rows))
     inputs = np.zeros((len(rows), longest, rows[0].shape[1]))
     mask = np.zeros((len(rows), longest), dtype=bool)
-    right = np.zeros((len(rows), longest))
-    for place, (one, gold) in enumerate(zip(rows, wanted, strict=True)):
-        inputs[place, : len(one)] = one
-        mask[place, : len(one)] = True
-        right[place, : len(one)] = gold
+    targets = np.zeros((len(rows), longest))
+    for place, (features, gold) in enumerate(zip(rows, positives, strict=True)):
+        inputs[place, : len(features)] = features
+        mask[place, : len(features)] = True
+        targets[place, : len(features)] = gold
     spread = inputs[mask].std(axis=0) + 1e-6
     inputs /= spread
     weights = np.zeros(inputs.shape[2])
@@ -85,7 +88,7 @@ def conditional_logit(rows: Sequence[Array], wanted: Sequence[NDArray[Any]], sha
     for step in range(1, 301):
         scores = np.where(mask, inputs @ weights, -np.inf)
         odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        inside = odds * right
+        inside = odds * targets
         pull = inside / inside.sum(axis=1, keepdims=True) - odds / odds.sum(axis=1, keepdims=True)
         gradient = np.einsum("ij,ijk->k", pull * share[:, None], inputs) - decay / len(rows) * weights
         first = 0.9 * first + 0.1 * gradient
@@ -94,70 +97,76 @@ def conditional_logit(rows: Sequence[Array], wanted: Sequence[NDArray[Any]], sha
     return np.asarray(weights / spread, dtype=np.float64)
 
 
-def fit_rerank(asked: Sequence[Asked]) -> Array:
-    """Relevant passages over the others; twice more on those that then come first, which are the hard ones."""
-    cases = [one for one in asked if one.kind == "covered" and one.relevant.any() and not one.relevant.all()]
-    weights = conditional_logit([one.rows for one in cases], [one.relevant for one in cases], shares(cases), 3.0)
+def fit_rerank(cases: Sequence[Case]) -> Array:
+    """Rank relevant passages above the others; fit twice more on the passages that then come first, the hard ones."""
+    covered = [case for case in cases if case.kind == "covered" and case.relevant.any() and not case.relevant.all()]
+    weights = conditional_logit(
+        [case.rows for case in covered], [case.relevant for case in covered], case_weights(covered), 3.0
+    )
     for _ in range(2):
-        first = [np.argsort(-(one.rows @ weights), kind="stable")[:HARD] for one in cases]
-        hard = [(one, keep) for one, keep in zip(cases, first, strict=True) if one.relevant[keep].any()]
+        first = [np.argsort(-(case.rows @ weights), kind="stable")[:HARD_PASSAGES] for case in covered]
+        hard = [(case, top) for case, top in zip(covered, first, strict=True) if case.relevant[top].any()]
         weights = conditional_logit(
-            [one.rows[keep] for one, keep in hard],
-            [one.relevant[keep] for one, keep in hard],
-            shares([one for one, _ in hard]),
+            [case.rows[top] for case, top in hard],
+            [case.relevant[top] for case, top in hard],
+            case_weights([case for case, _ in hard]),
             3.0,
         )
     return weights
 
 
-def ranked(one: Asked, weights: Array) -> list[int]:
-    return np.argsort(-(one.rows @ weights), kind="stable").tolist()  # type: ignore[no-any-return]
+def rank_passages(case: Case, weights: Array) -> list[int]:
+    return np.argsort(-(case.rows @ weights), kind="stable").tolist()  # type: ignore[no-any-return]
 
 
-def units(one: Asked, rerank: Array) -> tuple[list[Candidate], Array]:
-    """The units of the first passages as the flow would see them, and which hold the answer."""
-    found: list[Candidate] = []
+def candidate_units(case: Case, rerank: Array) -> tuple[list[Candidate], Array]:
+    """The quotable units of the first passages as the answer flow has them, and which contain the answer."""
+    candidates: list[Candidate] = []
     gold = []
-    relevance = one.rows @ rerank
-    for rank, place in enumerate(ranked(one, rerank)[:TOP]):
-        some, right = one.units(place)
-        for unit in some:
+    relevance = case.rows @ rerank
+    for rank, place in enumerate(rank_passages(case, rerank)[:TOP_PASSAGES]):
+        passage_units, is_gold = case.units(place)
+        for unit in passage_units:
             features = unit.features.copy()
             features[_RELEVANCE] = relevance[place] - relevance.max()
-            found.append(replace(unit, passage=rank, features=features))
-        gold.append(right)
-    extract_model.mark_most_covered(found)
-    return found, np.concatenate(gold).astype(float) if gold else np.zeros(0)
+            candidates.append(replace(unit, passage=rank, features=features))
+        gold.append(is_gold)
+    extract_model.mark_most_covered(candidates)
+    return candidates, np.concatenate(gold).astype(float) if gold else np.zeros(0)
 
 
-def fit_extract(asked: Sequence[Asked], rerank: Array) -> Array:
-    cases, rows, golds = [], [], []
-    for one in asked:
-        if one.kind != "covered" or foreign(one) or not (one.row.answers or one.row.spans or one.row.keywords_in_file):
+def fit_extract(cases: Sequence[Case], rerank: Array) -> Array:
+    usable, rows, golds = [], [], []
+    for case in cases:
+        if (
+            case.kind != "covered"
+            or is_foreign_language(case)
+            or not (case.row.answers or case.row.spans or case.row.keywords_in_file)
+        ):
             continue
-        found, gold = units(one, rerank)
+        candidates, gold = candidate_units(case, rerank)
         if gold.any() and not gold.all():
-            cases.append(one)
-            rows.append(np.array([unit.features for unit in found]))
+            usable.append(case)
+            rows.append(np.array([unit.features for unit in candidates]))
             golds.append(gold)
-    return conditional_logit(rows, golds, shares(cases), 4.0)
+    return conditional_logit(rows, golds, case_weights(usable), 4.0)
 
 
-def doubts(one: Asked, rerank: Array) -> Array:
-    """What the confidence reads of a question; `extract` must be installed."""
-    order = ranked(one, rerank)[:TOP]
-    found = replace(one.found, passages=tuple(one.found.passages[place] for place in order))
-    return confidence_model.confidence_features(one.question, found, units(one, rerank)[0])
+def confidence_inputs(case: Case, rerank: Array) -> Array:
+    """The features of a case that confidence is computed from; the `extract` weights must be installed."""
+    order = rank_passages(case, rerank)[:TOP_PASSAGES]
+    retrieval = replace(case.retrieval, passages=tuple(case.retrieval.passages[place] for place in order))
+    return confidence_model.confidence_features(case.question, retrieval, candidate_units(case, rerank)[0])
 
 
-def right(one: Asked, rerank: Array) -> float:
-    return float(one.kind == "covered" and one.relevant[ranked(one, rerank)[:TOP]].any())
+def is_right(case: Case, rerank: Array) -> float:
+    return float(case.kind == "covered" and case.relevant[rank_passages(case, rerank)[:TOP_PASSAGES]].any())
 
 
-def fit_confidence(cases: Sequence[Asked], inputs: Array, labels: Array, decay: float = 1.0) -> Array:
-    """Logistic regression by Newton's method; each corpus alike, and covered as much as not covered."""
-    sizes = Counter((one.corpus, one.kind) for one in cases)
-    share = np.array([FITTED_ON.get(one.kind, 0.0) / sizes[one.corpus, one.kind] for one in cases])
+def fit_confidence(cases: Sequence[Case], inputs: Array, labels: Array, decay: float = 1.0) -> Array:
+    """Logistic regression by Newton's method; each corpus has the same weight, as have covered and uncovered."""
+    sizes = Counter((case.corpus, case.kind) for case in cases)
+    share = np.array([FITTED_ON.get(case.kind, 0.0) / sizes[case.corpus, case.kind] for case in cases])
     share /= share.mean()
     weights = np.zeros(inputs.shape[1])
     for _ in range(50):
@@ -168,68 +177,77 @@ def fit_confidence(cases: Sequence[Asked], inputs: Array, labels: Array, decay: 
     return weights
 
 
-def fit(asked: Sequence[Asked]) -> Weights:
-    rerank = fit_rerank(asked)
-    extract = fit_extract(asked, rerank)
-    install({"extract": extract})
-    cases = [one for one in asked if fits_confidence(one)]
-    inputs = np.array([doubts(one, rerank) for one in cases])
-    labels = np.array([right(one, rerank) for one in cases])
-    return Weights(rerank, extract, fit_confidence(cases, inputs, labels))
+def fit(cases: Sequence[Case]) -> Weights:
+    rerank = fit_rerank(cases)
+    extract = fit_extract(cases, rerank)
+    install_weights({"extract": extract})
+    fitting = [case for case in cases if used_for_confidence(case)]
+    inputs = np.array([confidence_inputs(case, rerank) for case in fitting])
+    labels = np.array([is_right(case, rerank) for case in fitting])
+    return Weights(rerank, extract, fit_confidence(fitting, inputs, labels))
 
 
-def fits_confidence(one: Asked) -> bool:
-    """Readers' questions in one language; not claims, and not what was written against a single paragraph, in its
-    words, to be unanswerable: to tell that takes reading."""
-    languages = {row.lang for row in one.one.questions}
-    return one.kind in FITTED_ON and asks(one.one) and len(languages) == 1 and (one.site or one.kind != "adversarial")
+def used_for_confidence(case: Case) -> bool:
+    """Whether the confidence is fitted on this case: a question of a set in one language. Not claims, and not questions
+    written in a paragraph's own words to be unanswerable: features cannot detect those."""
+    languages = {row.lang for row in case.question_set.questions}
+    return (
+        case.kind in FITTED_ON
+        and has_questions(case.question_set)
+        and len(languages) == 1
+        and (case.site or case.kind != "adversarial")
+    )
 
 
-def foreign(one: Asked) -> bool:
-    return one.row.lang not in ("", "en")
+def is_foreign_language(case: Case) -> bool:
+    return case.row.lang not in ("", "en")
 
 
-def report(asked: Sequence[Asked], folds: Sequence[Weights]) -> None:
-    """Every number by weights that did not see the question's group."""
-    unseen = [folds[fold_of(one.group)] for one in asked]
+def report(cases: Sequence[Case], folds: Sequence[Weights]) -> None:
+    """Print the scores of all cases, each with weights fitted without its group."""
+    held_out = [folds[fold_of(case.group)] for case in cases]
     scores: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    held: dict[str, list[list[bool]]] = defaultdict(list)
+    quoted: dict[str, list[list[bool]]] = defaultdict(list)
     answered: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     calibrated = []
     for fold in range(len(folds)):
-        install({"extract": folds[fold].extract})
-        for one, weights in zip(asked, unseen, strict=True):
-            if fold_of(one.group) != fold:
+        install_weights({"extract": folds[fold].extract})
+        for case, weights in zip(cases, held_out, strict=True):
+            if fold_of(case.group) != fold:
                 continue
-            name = f"{one.corpus} {one.row.lang}".strip()
-            order = ranked(one, weights.rerank)
-            if one.kind == "covered":
-                files = list(dict.fromkeys(one.one.named(one.found.passages[at].chunk.source) for at in order))[:10]
-                wanted = frozenset(path.split("#page=")[0] for path in one.row.relevant)
-                gain = graded_ndcg(files, dict.fromkeys(wanted, 1.0))
-                scores[name].append((hit_at(1, files, wanted), hit_at(5, files, wanted), gain))
-                if one.row.answers and not one.site:
-                    found, gold = units(one, weights.rerank)
-                    best = np.argsort([-unit.log_odds for unit in found], kind="stable")
-                    held[name].append([bool(gold[best[:most]].any()) for most in (1, 2, 3)])
-            if not foreign(one):
-                odds = float(sigmoid(doubts(one, weights.rerank) @ weights.confidence))
+            name = f"{case.corpus} {case.row.lang}".strip()
+            order = rank_passages(case, weights.rerank)
+            if case.kind == "covered":
+                files = list(
+                    dict.fromkeys(
+                        case.question_set.document_name(case.retrieval.passages[at].chunk.source) for at in order
+                    )
+                )[:10]
+                relevant = frozenset(path.split("#page=")[0] for path in case.row.relevant)
+                gain = graded_ndcg(files, dict.fromkeys(relevant, 1.0))
+                scores[name].append((hit_at(1, files, relevant), hit_at(5, files, relevant), gain))
+                if case.row.answers and not case.site:
+                    candidates, gold = candidate_units(case, weights.rerank)
+                    best = np.argsort([-unit.log_odds for unit in candidates], kind="stable")
+                    quoted[name].append([bool(gold[best[:most]].any()) for most in (1, 2, 3)])
+            if not is_foreign_language(case):
+                odds = float(sigmoid(confidence_inputs(case, weights.rerank) @ weights.confidence))
                 surely = float(odds >= BANDS["weak"])
-                answered[one.corpus, one.kind].append((float(odds >= BANDS["refuse"]), surely))
-                if fits_confidence(one):
-                    calibrated.append((one, odds, right(one, weights.rerank)))
+                answered[case.corpus, case.kind].append((float(odds >= BANDS["refuse"]), surely))
+                if used_for_confidence(case):
+                    calibrated.append((case, odds, is_right(case, weights.rerank)))
     print(f"\n{'set':28} {'number':>6}  hit@1 hit@5 nDCG@10")
     for name, rows in sorted(scores.items()):
         print(f"{name:28} {len(rows):6}  " + " ".join(f"{value:.3f}" for value in np.mean(rows, axis=0)))
     print("\ngold answer in the best 1, 2, 3 units")
-    for name, rows_held in sorted(held.items()):
-        print(f"{name:28} {len(rows_held):6}  " + " ".join(f"{value:.3f}" for value in np.mean(rows_held, axis=0)))
+    for name, quoted_rows in sorted(quoted.items()):
+        print(f"{name:28} {len(quoted_rows):6}  " + " ".join(f"{value:.3f}" for value in np.mean(quoted_rows, axis=0)))
     print(f"\n{'corpus':20} {'questions':12} {'number':>6} {'answered':>9} {'surely':>7}")
-    for (corpus, kind), shown in sorted(answered.items()):
-        sure = np.mean(shown, axis=0)
-        print(f"{corpus:20} {kind:12} {len(shown):6} {sure[0]:9.3f} {sure[1]:7.3f}")
-    sizes = Counter((one.corpus, one.kind) for one, _, _ in calibrated)
-    share = np.array([FITTED_ON[one.kind] / sizes[one.corpus, one.kind] for one, _, _ in calibrated])
+    for (corpus, kind), rates in sorted(answered.items()):
+        means = np.mean(rates, axis=0)
+        print(f"{corpus:20} {kind:12} {len(rates):6} {means[0]:9.3f} {means[1]:7.3f}")
+    sizes = Counter((case.corpus, case.kind) for case, _, _ in calibrated)
+    share = np.array([FITTED_ON[case.kind] / sizes[case.corpus, case.kind] for case, _, _ in calibrated])
     forecasts = np.column_stack([[row[1:] for row in calibrated], share])
     print(f"calibration error {calibration_error(forecasts):.3f}")
 
@@ -244,21 +262,21 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    asked = asyncio.run(gather(options.data, options.home))
-    folds = [fit([one for one in asked if fold_of(one.group) != fold]) for fold in range(FOLDS)]
-    report(asked, folds)
-    whole = fit(asked)
+    cases = asyncio.run(gather_cases(options.data, options.home))
+    folds = [fit([case for case in cases if fold_of(case.group) != fold]) for fold in range(FOLDS)]
+    report(cases, folds)
+    whole = fit(cases)
     print(json.dumps(whole.as_json(), indent=1))
     if options.write:
-        kept = json.loads(WEIGHTS.read_text(encoding="utf-8"))  # `selections.py` fits its own
-        WEIGHTS.write_text(json.dumps(kept | whole.as_json(), indent=1) + "\n", encoding="utf-8")
-        saw = {"groups": _digests(asked), "folds": [fold.as_json() for fold in folds]}
-        FOLDS_FILE.write_text(json.dumps(saw) + "\n", encoding="utf-8")
+        shipped = json.loads(WEIGHTS.read_text(encoding="utf-8"))  # `selections.py` fits the rest
+        WEIGHTS.write_text(json.dumps(shipped | whole.as_json(), indent=1) + "\n", encoding="utf-8")
+        fitted = {"groups": _digests(cases), "folds": [fold.as_json() for fold in folds]}
+        FOLDS_FILE.write_text(json.dumps(fitted) + "\n", encoding="utf-8")
 
 
-def _digests(asked: Sequence[Asked]) -> list[str]:
-    """The groups that were fitted on, shortened: a question of another group is judged by the package's weights."""
-    return sorted({digest(one.group) for one in asked if one.kind == "covered"})
+def _digests(cases: Sequence[Case]) -> list[str]:
+    """The hashes of the groups that were fitted on."""
+    return sorted({group_digest(case.group) for case in cases if case.kind == "covered"})
 
 
 if __name__ == "__main__":

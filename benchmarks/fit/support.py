@@ -1,13 +1,13 @@
-"""Fit how likely a text supports a sentence, on claims that people held against passages.
+"""Fit the support score: how likely a passage supports a sentence, on claims that people judged.
 
     python benchmarks/fit/support.py DATA [--write | --shipped]
 
-DATA holds `claims/claims.jsonl` {claim, passage, label, source, …}. Claims are split seven ways, three times, by what
-they share: a passage, a claim, a question or a title stand in one part only, so that what is printed was judged by
-trees that saw nothing of it. Every source and label weighs the same, and one threshold, a half, is for all. Then it is
-printed what trees make of a source that they saw nothing of, and of sentences of the passages with one thing changed.
---write fits on all and puts that into the package; --shipped judges all claims with what is in the package, for
-claims that it was not fitted on.
+DATA has `claims/claims.jsonl` {claim, passage, label, source, …}. Cross-validation: claims are split into seven folds,
+three times; claims that share a passage, a claim, a question or a title are in one fold, so every printed number comes
+from trees that were fitted without them. Every source and label has the same weight; the threshold is one half. It also
+prints scores for whole sources that were left out, and for sentences of the passages with one thing changed.
+--write fits on all claims and puts the trees into the package; --shipped scores the trees in the package, for claims
+that they were not fitted on.
 """
 
 import argparse
@@ -35,23 +35,23 @@ from citewell.ports import Embeddable
 from citewell.text.words import split_words
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from benchmarks.lib.edits import edited, sentences
+from benchmarks.lib.edits import edit_sentences, sentences
 from benchmarks.lib.folds import FOLDS, fold_of
 
 if TYPE_CHECKING:  # not a dependency of the project: only fitting needs it
     from lightgbm import LGBMClassifier
 
-NAMED = ("begin-wow", "expertqa", "scifact", "wice")
-"""The sources that people judged; the mean over them is what we hold ourselves to."""
+JUDGED_BY_PEOPLE = ("begin-wow", "expertqa", "scifact", "wice")
+"""The sources whose mean is our goal."""
 WEIGHTS = Path(citewell.__file__).parent / "data" / "support.json"
 SPLITS = 3
 _TREES = 150
-EVEN = 0.5  # every source and label weighs the same, so this is where either mistake costs the same
+THRESHOLD = 0.5  # both kinds of mistake cost the same
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence, a text, and whether the one supports the other; `group` is shared with whatever shares a text."""
+    """A sentence, a passage, and whether it supports the sentence; claims that share a text have the same `group`."""
 
     source: str
     group: str
@@ -61,8 +61,8 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """Claims with what the trees read of them."""
+class Features:
+    """Claims with their features."""
 
     claims: Sequence[Claim]
     rows: Array
@@ -71,24 +71,24 @@ class Judged:
 
     @property
     def supported(self) -> NDArray[np.bool_]:
-        return np.array([one.supported for one in self.claims])
+        return np.array([claim.supported for claim in self.claims])
 
     @property
     def source(self) -> NDArray[np.str_]:
-        return np.array([one.source for one in self.claims])
+        return np.array([claim.source for claim in self.claims])
 
-    def inputs(self, *, similar: bool) -> Array:
-        return np.column_stack([self.rows, self.similarity]) if similar else self.rows
+    def inputs(self, *, with_similarity: bool) -> Array:
+        return np.column_stack([self.rows, self.similarity]) if with_similarity else self.rows
 
-    def only(self, keep: NDArray[np.bool_]) -> "Judged":
-        some = [one for one, kept in zip(self.claims, keep, strict=True) if kept]
-        return Judged(some, self.rows[keep], self.similarity[keep], self.misquoted[keep])
+    def only(self, keep: NDArray[np.bool_]) -> "Features":
+        claims = [claim for claim, is_kept in zip(self.claims, keep, strict=True) if is_kept]
+        return Features(claims, self.rows[keep], self.similarity[keep], self.misquoted[keep])
 
 
 def read_claims(data: Path) -> list[Claim]:
-    """Every claim, grouped with all that shares its passage, claim, question or title with it."""
+    """All claims; those that share a passage, a claim, a question or a title have the same group."""
     lines = (data / "claims" / "claims.jsonl").read_text(encoding="utf-8").splitlines()
-    raw: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
     parent: dict[str, str] = {}
 
     def root(key: str) -> str:
@@ -97,172 +97,191 @@ def read_claims(data: Path) -> list[Claim]:
         return key
 
     keys = [
-        [f"{name}:{one[name]}" for name in ("passage", "claim", "question", "title") if one.get(name)] for one in raw
+        [f"{name}:{row[name]}" for name in ("passage", "claim", "question", "title") if row.get(name)] for row in rows
     ]
     for shared in keys:
         for key in shared[1:]:
             parent[root(key)] = root(shared[0])
     return [
-        Claim(one["source"], root(shared[0]), one["claim"], one["passage"], one["label"] == "supported")
-        for one, shared in zip(raw, keys, strict=True)
+        Claim(row["source"], root(shared[0]), row["claim"], row["passage"], row["label"] == "supported")
+        for row, shared in zip(rows, keys, strict=True)
     ]
 
 
-def edits_of(claims: Sequence[Claim]) -> list[Claim]:
-    """Sentences of every third passage as they stand and changed; the source says how."""
-    passages = {one.passage: one.group for one in claims}
-    foreign = [said for passage in passages for said in sentences(passage)[:3]]
+def edited_claims(claims: Sequence[Claim]) -> list[Claim]:
+    """Sentences of every third passage, unchanged and changed; `source` names the change."""
+    passages = {claim.passage: claim.group for claim in claims}
+    foreign_sentences = [sentence for passage in passages for sentence in sentences(passage)[:3]]
     return [
-        Claim(kind, group, said, passage, supported)
+        Claim(kind, group, sentence, passage, supported)
         for number, (passage, group) in enumerate(passages.items())
         if number % 3 == 0
-        for kind, said, supported in edited(passage, foreign, random.Random(number))
+        for kind, sentence, supported in edit_sentences(passage, foreign_sentences, random.Random(number))
     ]
 
 
-def judged(claims: Sequence[Claim], similarity: Array) -> Judged:
-    said = [(claim_text(one.claim), read_facts(one.passage)) for one in claims]
-    spoken = [bool(split_words(claim) and evidence.sentences) for claim, evidence in said]
+def compute_features(claims: Sequence[Claim], similarity: Array) -> Features:
+    texts = [(claim_text(claim.claim), read_facts(claim.passage)) for claim in claims]
+    with_words = [bool(split_words(claim) and evidence.sentences) for claim, evidence in texts]
     rows = [
-        list(support_features(*one).values()) if speaks else [0.0] * len(SUPPORT_FEATURES)
-        for one, speaks in zip(said, spoken, strict=True)
+        list(support_features(*pair).values()) if has_words else [0.0] * len(SUPPORT_FEATURES)
+        for pair, has_words in zip(texts, with_words, strict=True)
     ]
-    return Judged(
+    return Features(
         claims,
         np.array(rows),
         similarity,
-        np.array([speaks and is_altered_quote(*one) for one, speaks in zip(said, spoken, strict=True)]),
+        np.array([has_words and is_altered_quote(*pair) for pair, has_words in zip(texts, with_words, strict=True)]),
     )
 
 
 async def similarities(claims: Sequence[Claim]) -> Array:
-    """The cosine of each claim and the nearest window of its passage, as the index would have it."""
+    """The cosine similarity of each claim to the nearest window of its passage."""
     embedder = MiniLmEmbedder()
-    passages = list(dict.fromkeys(one.passage for one in claims))
+    passages = list(dict.fromkeys(claim.passage for claim in claims))
     windows = await embedder.embed_passages([Embeddable(text=passage, label="") for passage in passages])
-    at = {passage: found.vectors for passage, found in zip(passages, windows, strict=True)}
-    asked = await embedder.embed_passages([Embeddable(text=one.claim, label="") for one in claims])
-    means = [one.vectors.mean(axis=0) for one in asked]
+    passage_vectors = {passage: embedding.vectors for passage, embedding in zip(passages, windows, strict=True)}
+    claim_embeddings = await embedder.embed_passages([Embeddable(text=claim.claim, label="") for claim in claims])
+    means = [embedding.vectors.mean(axis=0) for embedding in claim_embeddings]
     return np.array(
-        [(at[one.passage] @ (mean / np.linalg.norm(mean))).max() for one, mean in zip(claims, means, strict=True)]
+        [
+            (passage_vectors[claim.passage] @ (mean / np.linalg.norm(mean))).max()
+            for claim, mean in zip(claims, means, strict=True)
+        ]
     )
 
 
-def shares(cases: Judged) -> Array:
-    """What each claim weighs: every source and label the same."""
-    pairs = [(one.source, one.supported) for one in cases.claims]
+def claim_weights(cases: Features) -> Array:
+    """The weight of each claim: every source and label the same in total."""
+    pairs = [(claim.source, claim.supported) for claim in cases.claims]
     sizes = Counter(pairs)
     share = np.array([1 / sizes[pair] for pair in pairs])
     return np.asarray(share / share.mean(), dtype=np.float64)
 
 
-def fit(cases: Judged, *, similar: bool) -> "LGBMClassifier":
-    """Small trees, none of which may turn a sign around: another missing name never speaks for a sentence."""
+def fit(cases: Features, *, with_similarity: bool) -> "LGBMClassifier":
+    """Small boosted trees with monotone features: one more missing name never raises the score."""
     from lightgbm import LGBMClassifier
 
-    directions = [*SUPPORT_FEATURES.values(), 1] if similar else list(SUPPORT_FEATURES.values())
+    directions = [*SUPPORT_FEATURES.values(), 1] if with_similarity else list(SUPPORT_FEATURES.values())
     model = LGBMClassifier(
         n_estimators=_TREES, learning_rate=0.04, num_leaves=8, min_child_samples=25, subsample=0.8, subsample_freq=1,
         colsample_bytree=0.4, reg_lambda=5, monotone_constraints=directions, random_state=7, n_jobs=2, verbose=-1,
     )  # fmt: skip
-    return model.fit(cases.inputs(similar=similar), cases.supported, sample_weight=shares(cases))
+    return model.fit(cases.inputs(with_similarity=with_similarity), cases.supported, sample_weight=claim_weights(cases))
 
 
-def chances(model: "LGBMClassifier", cases: Judged, *, similar: bool) -> Array:
+def predict(model: "LGBMClassifier", cases: Features, *, with_similarity: bool) -> Array:
     if not cases.claims:
         return np.zeros(0)
-    found = np.asarray(model.predict_proba(cases.inputs(similar=similar)), dtype=np.float64)[:, 1]
-    return np.where(cases.misquoted, ALTERED_QUOTE_FACTOR * found, found)
+    probabilities = np.asarray(model.predict_proba(cases.inputs(with_similarity=with_similarity)), dtype=np.float64)[
+        :, 1
+    ]
+    return np.where(cases.misquoted, ALTERED_QUOTE_FACTOR * probabilities, probabilities)
 
 
-def bands(odds: Array, cases: Judged) -> dict[str, float]:
-    """Supported where that is likelier than not; weak down to where fewer than one in five of what is below is."""
-    weight = shares(cases)
+def bands(probabilities: Array, cases: Features) -> dict[str, float]:
+    """The thresholds: supported from one half; weak from where fewer than one in five of the claims below is."""
+    weight = claim_weights(cases)
     weak = 0.1
-    for place in np.linspace(0.1, EVEN, 81):
-        below = odds < place
+    for place in np.linspace(0.1, THRESHOLD, 81):
+        below = probabilities < place
         if below.any() and np.average(cases.supported[below], weights=weight[below]) < 0.2:
             weak = float(place)
-    return {"supported": EVEN, "weak": round(weak, 3)}
+    return {"supported": THRESHOLD, "weak": round(weak, 3)}
 
 
-def balanced(rows: Array) -> float:
-    """Rows are how often a claim was called supported, and whether it is."""
+def balanced_accuracy(rows: Array) -> float:
+    """Balanced accuracy; a row is the share of splits that called a claim supported, and whether it is."""
     called, right = rows[:, 0], rows[:, 1] > 0.5
     return float((called[right].mean() + 1 - called[~right].mean()) / 2) if 0 < right.sum() < len(right) else 0.5
 
 
-def auroc(odds: Array, right: NDArray[np.bool_]) -> float:
-    """How often a supported claim is put above an unsupported one; ties count half."""
-    order = np.sort(odds)
-    ranks = (np.searchsorted(order, odds, "left") + np.searchsorted(order, odds, "right") + 1) / 2
+def auroc(probabilities: Array, right: NDArray[np.bool_]) -> float:
+    """The probability that a supported claim scores above an unsupported one (AUROC); ties count half."""
+    order = np.sort(probabilities)
+    ranks = (np.searchsorted(order, probabilities, "left") + np.searchsorted(order, probabilities, "right") + 1) / 2
     most = right.sum()
     return float((ranks[right].sum() - most * (most + 1) / 2) / (most * (~right).sum()))
 
 
-def report(title: str, splits: Array, cases: Judged) -> None:
-    """A row per split into parts; what is printed is the mean over them, the interval that over claims."""
+def report(title: str, splits: Array, cases: Features) -> None:
+    """Print the scores by source: the mean over splits, with intervals over claims. `splits` has a row per split."""
     print(f"\n{title}\n{'source':24} {'number':>6} {'supported':>9}  {'balanced accuracy':22}  AUROC")
-    found: dict[str, tuple[float, float]] = {}
+    scores: dict[str, tuple[float, float]] = {}
     for name in sorted(set(cases.source)):
-        mine = cases.source == name
-        right = cases.supported[mine]
-        called = (splits[:, mine] >= EVEN).mean(axis=0)
-        accuracy = statistic_with_interval(np.column_stack([called, right]), balanced)
-        found[name] = accuracy.value, float(np.mean([auroc(odds[mine], right) for odds in splits]))
-        print(f"{name:24} {mine.sum():6} {right.mean():9.2f}  {accuracy!s:22}  {found[name][1]:.3f}")
-    if all(name in found for name in NAMED):
-        four = np.mean([found[name] for name in NAMED], axis=0)
-        print(f"{'mean of ' + ', '.join(NAMED):>42}  {four[0]:.3f} {'':16}  {four[1]:.3f}")
-    errors = [calibration_error(np.column_stack([odds, cases.supported, shares(cases)])) for odds in splits]
+        of_source = cases.source == name
+        right = cases.supported[of_source]
+        called_supported = (splits[:, of_source] >= THRESHOLD).mean(axis=0)
+        accuracy = statistic_with_interval(np.column_stack([called_supported, right]), balanced_accuracy)
+        scores[name] = (
+            accuracy.value,
+            float(np.mean([auroc(probabilities[of_source], right) for probabilities in splits])),
+        )
+        print(f"{name:24} {of_source.sum():6} {right.mean():9.2f}  {accuracy!s:22}  {scores[name][1]:.3f}")
+    if all(name in scores for name in JUDGED_BY_PEOPLE):
+        means = np.mean([scores[name] for name in JUDGED_BY_PEOPLE], axis=0)
+        print(f"{'mean of ' + ', '.join(JUDGED_BY_PEOPLE):>42}  {means[0]:.3f} {'':16}  {means[1]:.3f}")
+    errors = [
+        calibration_error(np.column_stack([probabilities, cases.supported, claim_weights(cases)]))
+        for probabilities in splits
+    ]
     print(f"calibration error {np.mean(errors):.3f}")
 
 
-def unseen(cases: Judged, edits: Judged, *, similar: bool) -> tuple[Array, Array]:
-    """Every claim, and every edit, as trees see it that were fitted on the other groups; a row per split."""
-    odds, changed = np.zeros((SPLITS, len(cases.claims))), np.zeros((SPLITS, len(edits.claims)))
+def predict_held_out(cases: Features, edits: Features, *, with_similarity: bool) -> tuple[Array, Array]:
+    """The scores of all claims and edits by trees fitted on the other groups; a row per split."""
+    probabilities, edit_probabilities = np.zeros((SPLITS, len(cases.claims))), np.zeros((SPLITS, len(edits.claims)))
     for split in range(SPLITS):
-        fold = np.array([fold_of(f"{split} {one.group}") for one in cases.claims])
-        edit_fold = np.array([fold_of(f"{split} {one.group}") for one in edits.claims])
+        fold = np.array([fold_of(f"{split} {claim.group}") for claim in cases.claims])
+        edit_fold = np.array([fold_of(f"{split} {claim.group}") for claim in edits.claims])
         for part in range(FOLDS):
-            model = fit(cases.only(fold != part), similar=similar)
-            odds[split, fold == part] = chances(model, cases.only(fold == part), similar=similar)
-            changed[split, edit_fold == part] = chances(model, edits.only(edit_fold == part), similar=similar)
-    return odds, changed
+            model = fit(cases.only(fold != part), with_similarity=with_similarity)
+            probabilities[split, fold == part] = predict(
+                model, cases.only(fold == part), with_similarity=with_similarity
+            )
+            edit_probabilities[split, edit_fold == part] = predict(
+                model, edits.only(edit_fold == part), with_similarity=with_similarity
+            )
+    return probabilities, edit_probabilities
 
 
-def strangers(cases: Judged, *, similar: bool) -> Array:
-    """Every source as trees see it that saw nothing of it."""
-    odds = np.zeros(len(cases.claims))
+def predict_unseen_sources(cases: Features, *, with_similarity: bool) -> Array:
+    """The scores of each source by trees fitted on the other sources."""
+    probabilities = np.zeros(len(cases.claims))
     for name in sorted(set(cases.source)):
-        mine = cases.source == name
-        odds[mine] = chances(fit(cases.only(~mine), similar=similar), cases.only(mine), similar=similar)
-    return odds
+        of_source = cases.source == name
+        probabilities[of_source] = predict(
+            fit(cases.only(~of_source), with_similarity=with_similarity),
+            cases.only(of_source),
+            with_similarity=with_similarity,
+        )
+    return probabilities
 
 
-def exported(model: "LGBMClassifier", features: Sequence[str]) -> dict[str, Any]:
-    """The trees as `citewell.answer.support.trees` walks them."""
+def export_trees(model: "LGBMClassifier", features: Sequence[str]) -> dict[str, Any]:
+    """The trees in the format of `citewell.answer.support.trees`."""
     nodes: list[tuple[int, float, int, int, float]] = []
 
     def add(node: Mapping[str, Any]) -> tuple[int, int]:
-        here = len(nodes)
+        position = len(nodes)
         if "leaf_value" in node:
-            nodes.append((0, 0.0, here, here, float(f"{node['leaf_value']:.5g}")))
-            return here, 0
+            nodes.append((0, 0.0, position, position, float(f"{node['leaf_value']:.5g}")))
+            return position, 0
         nodes.append((0, 0.0, 0, 0, 0.0))
         left, left_depth = add(node["left_child"])
         right, right_depth = add(node["right_child"])
-        nodes[here] = (int(node["split_feature"]), float(f"{node['threshold']:.6g}"), left, right, 0.0)
-        return here, 1 + max(left_depth, right_depth)
+        nodes[position] = (int(node["split_feature"]), float(f"{node['threshold']:.6g}"), left, right, 0.0)
+        return position, 1 + max(left_depth, right_depth)
 
-    grown = [add(tree["tree_structure"]) for tree in model.booster_.dump_model()["tree_info"]]
-    feature, edge, left, right, value = zip(*nodes, strict=True)
+    trees = [add(tree["tree_structure"]) for tree in model.booster_.dump_model()["tree_info"]]
+    feature, threshold, left, right, value = zip(*nodes, strict=True)
     return {
         "features": list(features),
-        "depth": max(depth for _, depth in grown),
-        "roots": [root for root, _ in grown],
+        "depth": max(depth for _, depth in trees),
+        "roots": [root for root, _ in trees],
         "feature": feature,
-        "threshold": edge,
+        "threshold": threshold,
         "left": left,
         "right": right,
         "value": value,
@@ -270,26 +289,26 @@ def exported(model: "LGBMClassifier", features: Sequence[str]) -> dict[str, Any]
 
 
 def seconds_each(claims: Sequence[Claim]) -> tuple[float, float]:
-    """CPU seconds of holding a claim against a text that is read for the first time, and against one read before."""
+    """CPU seconds per claim with a new passage, and with a passage that is in the cache."""
     from citewell.answer.support.score import support_score
 
     read_facts.cache_clear()
     started = time.process_time()
-    for one in claims:
-        support_score(one.claim, [one.passage])
+    for claim in claims:
+        support_score(claim.claim, [claim.passage])
     first = time.process_time() - started
-    known = claims[-400:]  # as many as are kept
+    cached = claims[-400:]  # as many as are cached
     started = time.process_time()
-    for one in known:
-        support_score(one.claim, [one.passage])
-    return first / len(claims), (time.process_time() - started) / len(known)
+    for claim in cached:
+        support_score(claim.claim, [claim.passage])
+    return first / len(claims), (time.process_time() - started) / len(cached)
 
 
 def judge_shipped(claims: Sequence[Claim]) -> None:
     from citewell.answer.support.score import support_score
 
-    odds = np.array([support_score(one.claim, [one.passage]) for one in claims])
-    report("by what is in the package", odds[None], judged(claims, np.zeros(len(claims))))
+    probabilities = np.array([support_score(claim.claim, [claim.passage]) for claim in claims])
+    report("by what is in the package", probabilities[None], compute_features(claims, np.zeros(len(claims))))
 
 
 def main() -> None:
@@ -302,28 +321,31 @@ def main() -> None:
     if options.shipped:
         judge_shipped(claims)
         return
-    changed = edits_of(claims)
-    both = asyncio.run(similarities([*claims, *changed]))
-    cases, edits = judged(claims, both[: len(claims)]), judged(changed, both[len(claims) :])
-    groups = {one.group for one in claims}
-    sizes = sorted(Counter(fold_of(f"0 {one.group}") for one in claims).values())
+    changed = edited_claims(claims)
+    similarity = asyncio.run(similarities([*claims, *changed]))
+    cases, edits = (
+        compute_features(claims, similarity[: len(claims)]),
+        compute_features(changed, similarity[len(claims) :]),
+    )
+    groups = {claim.group for claim in claims}
+    sizes = sorted(Counter(fold_of(f"0 {claim.group}") for claim in claims).values())
     print(
         f"{len(claims)} claims in {len(groups)} groups, {SPLITS} splits into {FOLDS} parts, the first of {sizes} claims"
     )
     fitted: dict[str, Any] = {}
-    for name, similar in (("words", False), ("words and similarity", True)):
-        odds, altered = unseen(cases, edits, similar=similar)
-        report(f"{name}, groups unseen", odds, cases)
+    for name, with_similarity in (("words", False), ("words and similarity", True)):
+        probabilities, edit_probabilities = predict_held_out(cases, edits, with_similarity=with_similarity)
+        report(f"{name}, groups unseen", probabilities, cases)
         print("sentences of the passages, called right")
         for kind in dict.fromkeys(edits.source):
-            mine = edits.source == kind
-            right = ((altered >= EVEN) == edits.supported)[:, mine].mean()
-            print(f"{kind:24} {mine.sum():6} {edits.supported[mine].mean():9.2f}  {right:.3f}")
-        report(f"{name}, source unseen", strangers(cases, similar=similar)[None], cases)
-        if not similar:  # what a similarity would add is shown, and not shipped: nothing has it in time
+            of_kind = edits.source == kind
+            right = ((edit_probabilities >= THRESHOLD) == edits.supported)[:, of_kind].mean()
+            print(f"{kind:24} {of_kind.sum():6} {edits.supported[of_kind].mean():9.2f}  {right:.3f}")
+        report(f"{name}, source unseen", predict_unseen_sources(cases, with_similarity=with_similarity)[None], cases)
+        if not with_similarity:  # what a similarity would add is shown, and not shipped: nothing has it in time
             fitted = {
-                "words": exported(fit(cases, similar=False), list(SUPPORT_FEATURES)),
-                "bands": bands(odds.mean(axis=0), cases),
+                "words": export_trees(fit(cases, with_similarity=False), list(SUPPORT_FEATURES)),
+                "bands": bands(probabilities.mean(axis=0), cases),
             }
     print(f"\n{fitted['bands']}")
     if options.write:

@@ -1,6 +1,5 @@
-"""Beyond finding: whether the best sentences hold the answer, and whether what is not covered is declined."""
+"""Scores beyond retrieval: whether the best sentences contain the answer, and which questions are declined."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -8,9 +7,9 @@ from typing import Any
 import numpy as np
 from sentencex import get_sentence_boundaries
 
-from benchmarks.lib.baseline import Afternoon, Piece, spoken
-from benchmarks.lib.folds import Unseen
-from benchmarks.lib.sets import PROJECT, Question, Set
+from benchmarks.lib.baseline import Baseline, Piece, stem_words
+from benchmarks.lib.folds import HeldOutWeights
+from benchmarks.lib.sets import PROJECT, Question, QuestionSet
 from benchmarks.lib.tables import OURS, Table
 from benchmarks.lib.training_cases import group_of
 from citewell.answer import flow
@@ -19,23 +18,24 @@ from citewell.answer.quoting.score import score_candidates
 from citewell.answer.reply.markers import NumberedMarkers
 from citewell.answer.retrieval.search import Retrieval
 from citewell.evaluate.metrics import Array, Estimate, calibration_error, mean_with_interval, statistic_with_interval
+from citewell.evaluate.relevance import normalize_text
 from citewell.text.units import unit_text
 
-_READ = 5  # passages that sentences are taken from
-_MOST = 3
-_SHORT = 100  # characters of an answer that is a span, not an essay
+_TOP_PASSAGES = 5  # the sentences come from these
+_MAX_SENTENCES = 3
+_MAX_ANSWER_CHARACTERS = 100  # of an answer that can be a quoted span
 _OVERLAP = "idf overlap"
 
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Shares that were declined, and how far confidence is from being right as often as it says."""
+    """The shares of questions that were declined, and the calibration error of confidence."""
 
     title: str
     shares: dict[str, tuple[int, Estimate]]
     calibration: dict[str, Estimate]
 
-    def shown(self) -> str:
+    def as_text(self) -> str:
         lines = [f"{self.title}, declined"]
         lines += [f"  {name:24}{share}   of {number}" for name, (number, share) in self.shares.items()]
         lines += [f"  {name:24}{error}" for name, error in self.calibration.items()]
@@ -43,85 +43,96 @@ class Refusals:
 
     def as_json(self) -> dict[str, Any]:
         shares = {name: {"questions": number, **asdict(share)} for name, (number, share) in self.shares.items()}
-        return {"declined": shares, "calibration": {name: asdict(one) for name, one in self.calibration.items()}}
+        return {"declined": shares, "calibration": {name: asdict(error) for name, error in self.calibration.items()}}
 
 
-def has_short_answers(one: Set) -> bool:
+def has_short_answers(question_set: QuestionSet) -> bool:
     """Whether most questions have an answer that is a short span of a relevant text."""
-    texts = {text.file: _flat(text.text) for text in one.texts}
+    texts = {text.file: normalize_text(text.text) for text in question_set.texts}
     spans = [
         any(
-            len(answer) <= _SHORT and _flat(answer) in texts.get(file, "")
-            for answer in asked.answers
-            for file in asked.relevant
+            len(answer) <= _MAX_ANSWER_CHARACTERS and normalize_text(answer) in texts.get(file, "")
+            for answer in question.answers
+            for file in question.relevant
         )
-        for asked in one.covered
+        for question in question_set.covered
     ]
-    return one.source.kind == "retrieval" and bool(spans) and sum(spans) > len(spans) / 2
+    return question_set.source.kind == "retrieval" and bool(spans) and sum(spans) > len(spans) / 2
 
 
 def answer_table(
     title: str,
-    one: Set,
+    question_set: QuestionSet,
     questions: Sequence[Question],
-    found: Sequence[Retrieval],
+    retrievals: Sequence[Retrieval],
     *,
-    afternoon: Afternoon,
+    baseline: Baseline,
     pieces: Sequence[Sequence[Piece]],
-    unseen: Unseen,
+    held_out: HeldOutWeights,
 ) -> Table:
-    """Share of questions whose answer stands in the best one, two, three sentences; ours, and BM25's by idf overlap."""
-    mine = []
-    for question, retrieved in zip(questions, found, strict=True):
-        unseen.use_for(group_of(one, question))
-        mine.append(our_sentences(question, retrieved))
-    theirs = [_by_overlap(question, said, afternoon) for question, said in zip(questions, pieces, strict=True)]
+    """The share of questions whose answer is in the best 1, 2, 3 sentences: Citewell's, and BM25's by IDF overlap."""
+    our_best = []
+    for question, retrieval in zip(questions, retrievals, strict=True):
+        held_out.use_for(group_of(question_set, question))
+        our_best.append(our_sentences(question, retrieval))
+    baseline_best = [
+        _sentences_by_overlap(question, question_pieces, baseline)
+        for question, question_pieces in zip(questions, pieces, strict=True)
+    ]
     scores = {
         system: {
             f"in best {most}": np.array(
-                [_holds(said[:most], question.answers) for question, said in zip(questions, sentences, strict=True)]
+                [
+                    _contains_answer(question_pieces[:most], question.answers)
+                    for question, question_pieces in zip(questions, best, strict=True)
+                ]
             )
-            for most in range(1, _MOST + 1)
+            for most in range(1, _MAX_SENTENCES + 1)
         }
-        for system, sentences in ((OURS, mine), (_OVERLAP, theirs))
+        for system, best in ((OURS, our_best), (_OVERLAP, baseline_best))
     }
     return Table(f"{title}, answers", tuple(question.id for question in questions), scores, _OVERLAP)
 
 
-def our_sentences(question: Question, found: Retrieval) -> list[str]:
-    """THE place that says what our best sentences are: the likeliest units of the first passages, none twice."""
-    asked = " ".join(question.text.split())
-    passages = found.passages[:_READ]
-    ranked = sorted(score_candidates(asked, passages, found.weights), key=lambda one: -one.log_odds)
-    return list(dict.fromkeys(unit_text(passages[one.passage].chunk.text, one.unit) for one in ranked))[:_MOST]
+def our_sentences(question: Question, retrieval: Retrieval) -> list[str]:
+    """Citewell's best sentences: the most likely units of the first passages, without duplicates."""
+    text = " ".join(question.text.split())
+    passages = retrieval.passages[:_TOP_PASSAGES]
+    ranked = sorted(score_candidates(text, passages, retrieval.weights), key=lambda candidate: -candidate.log_odds)
+    return list(
+        dict.fromkeys(unit_text(passages[candidate.passage].chunk.text, candidate.unit) for candidate in ranked)
+    )[:_MAX_SENTENCES]
 
 
-def _by_overlap(question: Question, pieces: Sequence[Piece], afternoon: Afternoon) -> list[str]:
-    wanted = set(spoken(question.text, question.lang))
-    said = [
+def _sentences_by_overlap(question: Question, pieces: Sequence[Piece], baseline: Baseline) -> list[str]:
+    stems = set(stem_words(question.text, question.lang))
+    sentences = [
         boundary["text"]
-        for piece in pieces[:_READ]
+        for piece in pieces[:_TOP_PASSAGES]
         for boundary in get_sentence_boundaries(piece.source.language or "en", piece.text)
     ]
-    shared = [wanted.intersection(spoken(sentence, question.lang)) for sentence in said]
-    order = sorted(range(len(said)), key=lambda at: -sum(map(afternoon.rarity, sorted(shared[at]))))
-    return [said[at] for at in order[:_MOST]]
+    shared = [stems.intersection(stem_words(sentence, question.lang)) for sentence in sentences]
+    order = sorted(range(len(sentences)), key=lambda at: -sum(map(baseline.rarity, sorted(shared[at]))))
+    return [sentences[at] for at in order[:_MAX_SENTENCES]]
 
 
-def _holds(sentences: Sequence[str], answers: Sequence[str]) -> float:
-    return float(any(_flat(answer) in _flat(sentence) for answer in answers for sentence in sentences))
+def _contains_answer(sentences: Sequence[str], answers: Sequence[str]) -> float:
+    return float(
+        any(normalize_text(answer) in normalize_text(sentence) for answer in answers for sentence in sentences)
+    )
 
 
-def _flat(text: str) -> str:
-    return " ".join(re.sub(r"[*_`\\]", "", text).split()).casefold()
-
-
-async def refusals(
-    title: str, one: Set, strangers: Sequence[Question], *, engines: AnswerEngines, unseen: Unseen
+async def measure_refusals(
+    title: str,
+    question_set: QuestionSet,
+    off_topic: Sequence[Question],
+    *,
+    engines: AnswerEngines,
+    held_out: HeldOutWeights,
 ) -> Refusals:
-    """Ask everything through the answer flow. Right is: answered from a relevant file, or declined where uncovered."""
-    uncovered = [question for question in one.questions if question.unanswerable]
-    kinds = {"answerable": one.covered, "unanswerable": uncovered, "off topic": strangers}
+    """Ask all questions through the answer flow. Right: answered from a relevant file, or declined if not covered."""
+    uncovered = [question for question in question_set.questions if question.unanswerable]
+    kinds = {"answerable": question_set.covered, "unanswerable": uncovered, "off topic": off_topic}
     shares: dict[str, tuple[int, Estimate]] = {}
     rows: list[Array] = []
     for kind, questions in kinds.items():
@@ -129,33 +140,35 @@ async def refusals(
             continue
         answers = []
         for question in questions:
-            unseen.use_for(group_of(one, question))
-            answers.append(await _asked(question, one, engines=engines))
-        asked = np.array(answers)
-        shares[kind] = len(asked), mean_with_interval(asked[:, 0] == 0)
-        rows.append(asked)
+            held_out.use_for(group_of(question_set, question))
+            answers.append(await _ask(question, question_set, engines=engines))
+        outcomes = np.array(answers)
+        shares[kind] = len(outcomes), mean_with_interval(outcomes[:, 0] == 0)
+        rows.append(outcomes)
     whole = np.concatenate(rows)
     return Refusals(
         title,
         shares,
         {
-            "ECE": statistic_with_interval(_weighed(whole, balanced=False), calibration_error),
-            "ECE, both halves alike": statistic_with_interval(_weighed(whole, balanced=True), calibration_error),
+            "ECE": statistic_with_interval(_with_weights(whole, balanced=False), calibration_error),
+            "ECE, both halves alike": statistic_with_interval(_with_weights(whole, balanced=True), calibration_error),
         },
     )
 
 
-async def _asked(question: Question, one: Set, *, engines: AnswerEngines) -> tuple[float, float, float]:
-    """The answer's confidence, whether a relevant file was found, and whether there is one."""
+async def _ask(question: Question, question_set: QuestionSet, *, engines: AnswerEngines) -> tuple[float, float, float]:
+    """The confidence of the answer, whether a relevant file was retrieved, and whether there is one."""
     pieces = flow.answer(question.text, project=PROJECT, engines=engines)
     _, answer = await flow.collect(pieces, NumberedMarkers().render)
     relevant = {file.split("#page=")[0] for file in question.relevant}
-    right = question.answerable and any(one.named(passage.chunk.source) in relevant for passage in answer.retrieved)
+    right = question.answerable and any(
+        question_set.document_name(passage.chunk.source) in relevant for passage in answer.retrieved
+    )
     return answer.confidence, float(right), float(question.answerable)
 
 
-def _weighed(rows: Array, *, balanced: bool) -> Array:
-    """Confidence, right, weight: each question alike, or the covered ones together as much as all others together."""
+def _with_weights(rows: Array, *, balanced: bool) -> Array:
+    """Confidence, right, weight: all questions alike, or covered and uncovered ones with the same total weight."""
     covered = rows[:, 2] == 1
     weight = np.ones(len(rows))
     if balanced and covered.any() and not covered.all():

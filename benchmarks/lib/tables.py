@@ -1,4 +1,4 @@
-"""Rankings of several systems held against what is relevant: a table a person reads, its numbers for machines. Pure."""
+"""Tables that compare the rankings of several systems, as text and as JSON. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,13 +10,13 @@ from benchmarks.lib.sets import Question
 from citewell.evaluate.metrics import Array, Estimate, graded_ndcg, hit_at, mean_with_interval, span_scores
 
 OURS = "ours"
-_ENOUGH = 100  # questions from which a difference is worth its interval
-_CHUNKS = 5  # what an answer is written from, and what spans are held against
+_MIN_QUESTIONS = 100  # fewer questions give no useful interval of a difference
+_TOP_CHUNKS = 5  # as many as an answer uses
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Where something that was found stands, in the words of `relevant`."""
+class RetrievedText:
+    """The place of a retrieved chunk; `file` is its name in `relevant`."""
 
     file: str
     page: int | None
@@ -25,13 +25,13 @@ class Found:
     end: int
 
 
-Rankings = Mapping[str, Sequence[Sequence[Found]]]
-"""By system: what it found for each question, best first."""
+Rankings = Mapping[str, Sequence[Sequence[RetrievedText]]]
+"""By system: the retrieved chunks for each question, best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One number per question for each measure of each system; ours is `OURS`, `rival` what it is held against."""
+    """A number per question for each measure of each system. Citewell is `OURS`; `rival` is compared with it."""
 
     title: str
     ids: tuple[str, ...]
@@ -41,10 +41,10 @@ class Table:
     def differences(self) -> dict[str, dict[str, Estimate]]:
         """Ours minus the rival, and minus the best of all others in each measure, question by question."""
         others = [system for system in self.scores if system != OURS]
-        if len(self.ids) <= _ENOUGH or OURS not in self.scores or not others:
+        if len(self.ids) <= _MIN_QUESTIONS or OURS not in self.scores or not others:
             return {}
         mine = self.scores[OURS]
-        best = {name: max(others, key=lambda one: float(self.scores[one][name].mean())) for name in mine}
+        best = {name: max(others, key=lambda system: float(self.scores[system][name].mean())) for name in mine}
         rivals = {self.rival: dict.fromkeys(mine, self.rival)} | ({"best": best} if len(others) > 1 else {})
         return {
             f"{OURS} − {rival}": {
@@ -53,7 +53,7 @@ class Table:
             for rival, theirs in rivals.items()
         }
 
-    def shown(self) -> str:
+    def as_text(self) -> str:
         measures = list(next(iter(self.scores.values())))
         lines = [f"{self.title}, {len(self.ids)} questions", _line("", [f"{name:22}" for name in measures])]
         for system, scores in self.scores.items():
@@ -88,8 +88,8 @@ def _line(name: str, cells: Sequence[str]) -> str:
     return f"  {name:20}" + "".join(f"{cell:26}" for cell in cells).rstrip()
 
 
-def joined(title: str, tables: Sequence[Table]) -> Table:
-    """Several sets as one, every question weighing the same; measures that they all have."""
+def join_tables(title: str, tables: Sequence[Table]) -> Table:
+    """Several tables as one, every question with the same weight; only measures that all tables have."""
     first = tables[0]
     scores = {
         system: {
@@ -99,17 +99,17 @@ def joined(title: str, tables: Sequence[Table]) -> Table:
         }
         for system, measures in first.scores.items()
     }
-    return Table(title, tuple(one for table in tables for one in table.ids), scores, first.rival)
+    return Table(title, tuple(question for table in tables for question in table.ids), scores, first.rival)
 
 
 def file_table(title: str, questions: Sequence[Question], rankings: Rankings, *, rival: str) -> Table:
-    """By relevant file or passage: the rank of distinct ones counts, not of their chunks."""
+    """Scores by relevant file; ranks count distinct files, not chunks."""
     graded = any(question.grades for question in questions)
 
-    def measure(question: Question, found: Sequence[Found]) -> dict[str, float]:
+    def measure(question: Question, retrieved: Sequence[RetrievedText]) -> dict[str, float]:
         relevant = frozenset(file.split("#page=")[0] for file in question.relevant)
-        ranking = _distinct(one.file for one in found)
-        return _ranked(ranking, relevant) | (
+        ranking = _unique(text.file for text in retrieved)
+        return _ranking_scores(ranking, relevant) | (
             {"graded nDCG@10": graded_ndcg(ranking, question.grades or dict.fromkeys(relevant, 1.0))} if graded else {}
         )
 
@@ -117,47 +117,57 @@ def file_table(title: str, questions: Sequence[Question], rankings: Rankings, *,
 
 
 def page_table(title: str, questions: Sequence[Question], rankings: Rankings, *, rival: str) -> Table | None:
-    """By relevant page of a PDF, where someone checked that the page is right."""
+    """Scores by relevant page of a PDF, for questions whose page is verified; None if there are none."""
 
-    def measure(question: Question, found: Sequence[Found]) -> dict[str, float]:
-        return _ranked(_distinct(f"{one.file}#page={one.page}" for one in found), frozenset(question.relevant))
+    def measure(question: Question, retrieved: Sequence[RetrievedText]) -> dict[str, float]:
+        return _ranking_scores(
+            _unique(f"{text.file}#page={text.page}" for text in retrieved), frozenset(question.relevant)
+        )
 
-    return _some(f"{title}, by page", questions, rankings, lambda one: one.page_verified, measure, rival=rival)
+    return _filtered_table(
+        f"{title}, by page", questions, rankings, lambda question: question.page_verified, measure, rival=rival
+    )
 
 
 def section_table(title: str, questions: Sequence[Question], rankings: Rankings, *, rival: str) -> Table | None:
-    """By relevant heading: whether one of the first chunks stands below it."""
+    """Scores by relevant heading: whether one of the first chunks is under it; None if no question names any."""
 
-    def measure(question: Question, found: Sequence[Found]) -> dict[str, float]:
-        wanted = {
-            section(path, heading) for path, _, heading in (one.partition("#") for one in question.relevant_sections)
+    def measure(question: Question, retrieved: Sequence[RetrievedText]) -> dict[str, float]:
+        relevant = {
+            section_key(path, heading)
+            for path, _, heading in (text.partition("#") for text in question.relevant_sections)
         }
-        under = [float(bool(one.sections & wanted)) for one in found]
-        return {f"hit@{within}": max(under[:within], default=0.0) for within in (1, 5)}
+        hits = [float(bool(text.sections & relevant)) for text in retrieved]
+        return {f"hit@{within}": max(hits[:within], default=0.0) for within in (1, 5)}
 
-    return _some(
-        f"{title}, by heading", questions, rankings, lambda one: bool(one.relevant_sections), measure, rival=rival
+    return _filtered_table(
+        f"{title}, by heading",
+        questions,
+        rankings,
+        lambda question: bool(question.relevant_sections),
+        measure,
+        rival=rival,
     )
 
 
 def span_table(title: str, questions: Sequence[Question], rankings: Rankings, *, rival: str) -> Table | None:
-    """By exact span: how much of it the first chunks hold, and how much else."""
+    """Scores by exact span: recall and precision of the first chunks in characters; None if no question has any."""
 
-    def measure(question: Question, found: Sequence[Found]) -> dict[str, float]:
-        wanted = [(question.relevant[0], (span.start, span.end)) for span in question.spans]
-        given = [(one.file, (one.start, one.end)) for one in found[:_CHUNKS]]
-        return dict(zip(("recall", "precision", "IoU"), span_scores(given, wanted), strict=True))
+    def measure(question: Question, retrieved: Sequence[RetrievedText]) -> dict[str, float]:
+        relevant = [(question.relevant[0], (span.start, span.end)) for span in question.spans]
+        spans = [(text.file, (text.start, text.end)) for text in retrieved[:_TOP_CHUNKS]]
+        return dict(zip(("recall", "precision", "IoU"), span_scores(spans, relevant), strict=True))
 
-    what = f"{title}, characters of the exact spans in the first {_CHUNKS} chunks"
-    return _some(what, questions, rankings, lambda one: bool(one.spans), measure, rival=rival)
+    full_title = f"{title}, characters of the exact spans in the first {_TOP_CHUNKS} chunks"
+    return _filtered_table(full_title, questions, rankings, lambda question: bool(question.spans), measure, rival=rival)
 
 
-def section(path: str, heading: str) -> str:
-    """A heading of a file, however it is spaced, quoted and capitalised."""
+def section_key(path: str, heading: str) -> str:
+    """A key for a heading of a file; spacing, backticks and case do not matter."""
     return f"{path}#{' '.join(heading.replace('`', '').split()).casefold()}"
 
 
-def _ranked(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float]:
+def _ranking_scores(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float]:
     return {
         "hit@1": hit_at(1, ranking, relevant),
         "hit@5": hit_at(5, ranking, relevant),
@@ -165,33 +175,33 @@ def _ranked(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float
     }
 
 
-def _distinct(keys: Iterator[str]) -> list[str]:
+def _unique(keys: Iterator[str]) -> list[str]:
     return list(dict.fromkeys(keys))
 
 
-Measure = Callable[[Question, Sequence[Found]], dict[str, float]]
+Measure = Callable[[Question, Sequence[RetrievedText]], dict[str, float]]
 
 
-def _some(
+def _filtered_table(
     title: str,
     questions: Sequence[Question],
     rankings: Rankings,
-    wanted: Callable[[Question], bool],
+    is_included: Callable[[Question], bool],
     measure: Measure,
     *,
     rival: str,
 ) -> Table | None:
-    """The table of those questions that can be measured this way."""
-    kept = [place for place, question in enumerate(questions) if wanted(question)]
-    if not kept:
+    """The table of the questions that are included; None if there are none."""
+    positions = [position for position, question in enumerate(questions) if is_included(question)]
+    if not positions:
         return None
-    some = {system: [found[place] for place in kept] for system, found in rankings.items()}
-    return _table(title, [questions[place] for place in kept], some, measure, rival=rival)
+    subset = {system: [retrieved[position] for position in positions] for system, retrieved in rankings.items()}
+    return _table(title, [questions[position] for position in positions], subset, measure, rival=rival)
 
 
 def _table(title: str, questions: Sequence[Question], rankings: Rankings, measure: Measure, *, rival: str) -> Table:
     scores = {}
-    for system, found in rankings.items():
-        rows = [measure(question, one) for question, one in zip(questions, found, strict=True)]
+    for system, retrieved in rankings.items():
+        rows = [measure(question, text) for question, text in zip(questions, retrieved, strict=True)]
         scores[system] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return Table(title, tuple(question.id for question in questions), scores, rival)
