@@ -1,8 +1,8 @@
-"""Write what is generated: docs/settings.md, docs/openapi.json and the examples that `/docs` shows.
+"""Generate docs/settings.md, docs/openapi.json and the examples on the page `/docs`.
 
-`make docs` runs this. The examples are made by asking the example book through the doors themselves. One that says
-the same as before is left as it was, moments and milliseconds included, so that a diff shows what really changed.
-`--keep-examples` asks nothing: for a change of the doors' descriptions alone.
+`make docs` runs this. The examples are real requests to the endpoints, answered from the example book. An example that
+only differs in times and ids stays as it was, so that a diff shows real changes. `--keep-examples` sends no requests:
+use it if only descriptions changed.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from citewell.models import DEFAULT_PROJECT, Evaluation, Key, Project, document_
 from citewell.settings import Settings, as_markdown
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "src" / "citewell" / "http" / "reference" / "examples.json"
+EXAMPLES_FILE = ROOT / "src" / "citewell" / "http" / "reference" / "examples.json"
 BOOK = ROOT / "examples" / "robotics-book"
 
 SESSION = "9f3b1c52-6d0e-4d7a-8a55-2f1c0b7e4a90"
@@ -39,14 +39,14 @@ PUMPS = "# Pumps\n\nA pump moves water uphill.\n\n## Priming\n\nFill the casing 
 DEFAULT = Project.named(DEFAULT_PROJECT)
 HANDBOOK = Project.named("handbook")
 PUMPS_ID = str(document_id(HANDBOOK, "pumps.md"))
-_PASSING = {
+_CHANGING_FIELDS = {
     "timestamp", "createdAt", "updatedAt", "lastAskedAt", "startedAt", "finishedAt", "at",
     "query_time_ms", "latency_ms", "totalDuration", "request_id",
 }  # fmt: skip
 
 
 class Asking:
-    """Asks the doors by the ids of their operations and keeps what they say."""
+    """Sends requests to endpoints by operation id, and records the responses."""
 
     def __init__(self, client: httpx2.AsyncClient, document: dict[str, Any]) -> None:
         self._client = client
@@ -57,7 +57,7 @@ class Asking:
         sent = sent or Sent()
         response = await self._send(name, sent)
         response.raise_for_status()
-        answered = _said(response)
+        answered = _response_body(response)
         self.kept.doors[name] = Example(sent=sent, status=response.status_code, answered=answered)
         return answered
 
@@ -76,18 +76,18 @@ class Asking:
         )
 
 
-def _said(response: httpx2.Response) -> Any:
+def _response_body(response: httpx2.Response) -> Any:
     kind = response.headers.get("content-type", "").partition(";")[0]
     if kind == "application/json":
         return response.json()
-    if kind == "text/plain":  # a few of the numbers show what they look like
+    if kind == "text/plain":  # a few of the metrics are enough
         lines = response.text.splitlines(keepends=True)
         return "".join(line for line in lines if line.startswith("citewell_") and "_total{" in line)
     return response.text if kind == "text/event-stream" else None
 
 
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[Asking]:
+async def open_recorder(settings: Settings) -> AsyncIterator[Asking]:
     app = create_app(settings)
     transport = httpx2.ASGITransport(app=app)
     async with (
@@ -97,25 +97,25 @@ async def serving(settings: Settings) -> AsyncIterator[Asking]:
         yield Asking(client, app.openapi())
 
 
-async def ask_everything(home: Path) -> Examples:
+async def record_examples(home: Path) -> Examples:
     settings = Settings.model_validate({"home": home, "database_url": None})
-    async with serving(settings) as asking:
-        await asking.error("ask", Sent(body={"question": QUESTION}))  # nothing is there yet
-        nothing_yet = asking.kept
+    async with open_recorder(settings) as asking:
+        await asking.error("ask", Sent(body={"question": QUESTION}))  # nothing is indexed yet
+        before_ingest = asking.kept
     async with wiring.open_for_ingest(settings, wait=False, on_wait=lambda: None) as engines:
         recipe = wiring.ingest_recipe(settings, base_url="https://book.example.org")
         await ingest([BOOK], project=DEFAULT, engines=engines, recipe=recipe, prune=False, progress=lambda *_: None)
-    async with serving(settings) as asking:
-        await _ask_the_book(asking)
-        await _evaluate(asking, settings)
-        await _keep_a_handbook(asking)
-        await _operate(asking)
-        await _go_wrong(asking, settings)
-    asking.kept.errors.setdefault("503", {}).update(nothing_yet.errors["503"])
+    async with open_recorder(settings) as asking:
+        await _record_answers(asking)
+        await _record_evaluation(asking, settings)
+        await _record_documents(asking)
+        await _record_operations(asking)
+        await _record_errors(asking, settings)
+    asking.kept.errors.setdefault("503", {}).update(before_ingest.errors["503"])
     return asking.kept
 
 
-async def _ask_the_book(asking: Asking) -> None:
+async def _record_answers(asking: Asking) -> None:
     await asking.door("ask", Sent(body={"question": QUESTION, "top_k": 5}))
     await asking.door("ask_stream", Sent(body={"question": QUESTION}))
     marked = "Integrating a bias makes the result drift."
@@ -134,7 +134,7 @@ async def _ask_the_book(asking: Asking) -> None:
     for question in ("How long does a chicken roast?", "Who composed the opera Aida?"):
         await asking.error("ask", Sent(body={"question": question}))
     gaps = Sent(path={"project_id": str(DEFAULT.id)}, query={"limit": 2})
-    for _ in range(300):  # they are noted after the answer is told
+    for _ in range(300):  # they are recorded after the answer is sent
         if len((await asking.door("list_gaps", gaps))["gaps"]) == 2:
             break
         await asyncio.sleep(0.1)
@@ -142,27 +142,29 @@ async def _ask_the_book(asking: Asking) -> None:
     await asking.door("search", Sent(body={"query": "gyroscope drift", "top_k": 1}))
     cited = answer["sources"][0]["id"]
     await asking.door("verify", Sent(body={"ids": [cited, "0" * 64]}))
-    for _ in range(2):  # the first may not wait for its questions
+    for _ in range(2):  # the first response may come without questions
         await asking.door("welcome")
         await asyncio.sleep(2)
     await asking.door("get_citation", Sent(path={"chunk_id": cited}))
 
 
-async def _evaluate(asking: Asking, settings: Settings) -> None:
-    golden = [one for one in read_questions(BOOK / "golden.jsonl") if not one.unanswerable][:10]
-    async with wiring.open_for_answers(settings) as reading:
-        outcomes = await run_questions(golden, project=DEFAULT, engines=reading.engines, library=reading.library)
-    shown = {name: one for name, one in score(outcomes).items() if name in ("hit@5", "key_answer", "citations_resolve")}
-    scores: dict[str, object] = {
-        name: {"value": one.value, "low": round(one.low, 4), "high": round(one.high, 4), "n": one.count}
-        for name, one in shown.items()
+async def _record_evaluation(asking: Asking, settings: Settings) -> None:
+    golden = [question for question in read_questions(BOOK / "golden.jsonl") if not question.unanswerable][:10]
+    async with wiring.open_for_answers(settings) as resources:
+        outcomes = await run_questions(golden, project=DEFAULT, engines=resources.engines, library=resources.library)
+    selected = {
+        name: result for name, result in score(outcomes).items() if name in ("hit@5", "key_answer", "citations_resolve")
     }
-    async with wiring.open_stores(settings) as keeping:
-        await keeping.evaluations.save(DEFAULT.id, Evaluation(datetime.now(UTC), len(outcomes), scores))
+    scores: dict[str, object] = {
+        name: {"value": result.value, "low": round(result.low, 4), "high": round(result.high, 4), "n": result.count}
+        for name, result in selected.items()
+    }
+    async with wiring.open_stores(settings) as stores:
+        await stores.evaluations.save(DEFAULT.id, Evaluation(datetime.now(UTC), len(outcomes), scores))
     await asking.door("get_evaluation", Sent(path={"project_id": str(DEFAULT.id)}))
 
 
-async def _keep_a_handbook(asking: Asking) -> None:
+async def _record_documents(asking: Asking) -> None:
     project = {"project_id": str(HANDBOOK.id)}
     await asking.door("create_project", Sent(body={"name": HANDBOOK.name}))
     await asking.door("upload_document", Sent(path=dict(project), file={"pumps.md": PUMPS}))
@@ -184,14 +186,14 @@ async def _keep_a_handbook(asking: Asking) -> None:
     await asking.door("delete_project", Sent(path=dict(project)))
 
 
-async def _operate(asking: Asking) -> None:
+async def _record_operations(asking: Asking) -> None:
     await asking.door("chat_page")
     await asking.door("library_page")
     for name in ("health", "ready", "metrics"):
         await asking.door(name)
 
 
-async def _go_wrong(asking: Asking, settings: Settings) -> None:
+async def _record_errors(asking: Asking, settings: Settings) -> None:
     await asking.error("ask", Sent(body={"question": "   "}))
     await asking.error("ask", Sent(body={"question": "why? " * 250}))
     await asking.error("ask", Sent(body={"question": QUESTION, "top_k": 50}))
@@ -200,46 +202,52 @@ async def _go_wrong(asking: Asking, settings: Settings) -> None:
     await asking.error("get_document", Sent(path={"document_id": PUMPS_ID}))
     await asking.error("ask", Sent(body={"question": "x" * 2_000_000}))
     await asking.error("upload_document", Sent(path={"project_id": str(DEFAULT.id)}, file={"pumps.exe": "MZ"}))
-    minted = api_keys.create_key()
-    async with wiring.open_stores(settings) as keeping:
-        key = Key(minted.id, "a slow one", "ask", datetime.now(UTC), per_minute=1)
-        await keeping.keys.add(key, digest=minted.digest)
-    await asyncio.sleep(1.1)  # for as long, a server remembers that it was open
+    new_key = api_keys.create_key()
+    async with wiring.open_stores(settings) as stores:
+        key = Key(new_key.id, "a slow one", "ask", datetime.now(UTC), per_minute=1)
+        await stores.keys.add(key, digest=new_key.digest)
+    await asyncio.sleep(1.1)  # the server caches for one second that no key exists
     await asking.error("ask", Sent(body={"question": QUESTION}))
     for _ in range(2):  # the first is allowed
-        await asking.error("history", Sent(path={"session_id": SESSION}, headers={"X-API-Key": minted.text}))
+        await asking.error("history", Sent(path={"session_id": SESSION}, headers={"X-API-Key": new_key.text}))
 
 
-def lasting(value: Any) -> Any:
-    """Without what is different every time."""
+def without_changing_fields(value: Any) -> Any:
+    """The value without fields that differ in every run."""
     if isinstance(value, dict):
-        return {name: lasting(part) for name, part in value.items() if name not in _PASSING}
+        return {name: without_changing_fields(part) for name, part in value.items() if name not in _CHANGING_FIELDS}
     if isinstance(value, list):
-        return [lasting(part) for part in value]
+        return [without_changing_fields(part) for part in value]
     if isinstance(value, str) and value.startswith("data: "):
-        return [lasting(json.loads(line[6:])) for line in value.splitlines() if line.startswith("data: ")]
+        return [
+            without_changing_fields(json.loads(line[6:])) for line in value.splitlines() if line.startswith("data: ")
+        ]
     return value
 
 
 def settled(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
-    return {name: old[name] if lasting(old.get(name)) == lasting(value) else value for name, value in new.items()}
+    return {
+        name: old[name] if without_changing_fields(old.get(name)) == without_changing_fields(value) else value
+        for name, value in new.items()
+    }
 
 
 def write_examples() -> None:
     before = examples().model_dump(mode="json", exclude_defaults=True)
     with tempfile.TemporaryDirectory() as home:
-        asked = asyncio.run(ask_everything(Path(home))).model_dump(mode="json", exclude_defaults=True)
+        asked = asyncio.run(record_examples(Path(home))).model_dump(mode="json", exclude_defaults=True)
     doors = settled(asked["doors"], before.get("doors", {}))
-    for name in ("metrics", "list_ingests"):  # numbers and ids of the moment
+    for name in ("metrics", "list_ingests"):  # metrics and ids differ in every run
         doors[name] = before.get("doors", {}).get(name, doors[name])
     errors = {
-        status: settled(told, before.get("errors", {}).get(status, {})) for status, told in asked["errors"].items()
+        status: settled(problems, before.get("errors", {}).get(status, {}))
+        for status, problems in asked["errors"].items()
     }
-    _write(KEPT, {"doors": doors, "errors": dict(sorted(errors.items()))})
+    _write_json(EXAMPLES_FILE, {"doors": doors, "errors": dict(sorted(errors.items()))})
     examples.cache_clear()
 
 
-def _write(path: Path, value: object) -> None:
+def _write_json(path: Path, value: object) -> None:
     path.write_text(f"{json.dumps(value, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
 
 
@@ -247,7 +255,7 @@ def main() -> None:
     (ROOT / "docs" / "settings.md").write_text(as_markdown(), encoding="utf-8")
     if "--keep-examples" not in sys.argv:
         write_examples()
-    _write(ROOT / "docs" / "openapi.json", create_app(Settings.model_validate({"database_url": None})).openapi())
+    _write_json(ROOT / "docs" / "openapi.json", create_app(Settings.model_validate({"database_url": None})).openapi())
 
 
 if __name__ == "__main__":
