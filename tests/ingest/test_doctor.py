@@ -251,7 +251,7 @@ def test_a_project_without_documents_says_so(citewell: Citewell, home: Path, doc
 
 
 def test_killed_across_commands_nothing_is_lost_or_doubled() -> None:
-    script = Path(__file__).parents[2] / "benchmarks" / "scale.py"
+    script = Path(__file__).parents[2] / "benchmarks" / "speed" / "scale.py"
     done = subprocess.run(
         [sys.executable, str(script), "kill", "--rounds", "4"], capture_output=True, text=True, timeout=300, check=False
     )

@@ -273,7 +273,7 @@ def test_the_command_makes_the_index_anew_and_a_running_server_says_what_to_do(
     assert before.status_code == 200
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("0 of 5 chunks\n5 of 5 chunks\n")
-    assert done.stderr.endswith("The index is made with custom/ours/64.\n")
+    assert done.stderr.endswith("Rebuilt the index with custom/ours/64.\n")
     assert after.status_code == 503
     assert "configure custom/ours/64 and start again, or run `citewell ingest --reembed`" in after.json()["message"]
     assert json.loads(as_json.stdout)["chunks_embedded"] == 0

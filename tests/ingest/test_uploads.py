@@ -378,9 +378,9 @@ def test_a_worker_says_what_it_did(home: Path) -> None:
     send(home, "a.exe", b"MZ", project="ours")
     done = citewell(home, "worker")
     assert done.exit_code == 0
-    assert "default: pumps.md taken in" in done.stdout
+    assert "default: pumps.md indexed" in done.stdout
     assert "ours: a.exe failed: cannot read .exe" in done.stdout
-    assert citewell(home, "worker").stdout == "Nothing waits.\n"
+    assert citewell(home, "worker").stdout == "No upload is waiting.\n"
 
 
 def _long_page(number: int, *, parts: int = 300) -> bytes:

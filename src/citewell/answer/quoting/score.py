@@ -1,7 +1,7 @@
 """Scores every unit of the passages by how likely it answers the question. Pure.
 
 The features of a unit say how much of the question it mentions, and whether it looks like an answer to this kind of
-question; their weights were fitted by `benchmarks/fit.py`. Which units are quoted is decided in `select.py`.
+question; their weights were fitted by `benchmarks/fit/ranking.py`. Which units are quoted is decided in `select.py`.
 """
 
 import re

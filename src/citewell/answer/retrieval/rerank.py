@@ -2,7 +2,7 @@
 
 The local reranker combines embedding similarity and word overlap: how close the passage is, how much of the question
 it mentions, and whether one sentence mentions it together. Rank fusion would lose how sure each of them is. The
-weights were fitted by `benchmarks/fit.py`.
+weights were fitted by `benchmarks/fit/ranking.py`.
 """
 
 import logging
