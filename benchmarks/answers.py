@@ -14,7 +14,7 @@ from citewell.answer import flow
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.quoting.score import score_candidates
 from citewell.answer.reply.markers import NumberedMarkers
-from citewell.answer.retrieval.search import Retrieval
+from citewell.answer.retrieval.rerank import Retrieval
 from citewell.text.units import unit_text
 from folds import Unseen
 from scoring import Array, Estimate, bootstrapped, calibration_error, estimate

@@ -23,7 +23,8 @@ from answers import Refusals, answer_table, has_short_answers, refusals
 from asking import group_of
 from citewell import wiring
 from citewell.answer.engines import AnswerEngines
-from citewell.answer.retrieval.search import Retrieval, retrieve
+from citewell.answer.retrieval.rerank import Retrieval
+from citewell.answer.retrieval.search import retrieve
 from citewell.errors import CitewellError
 from citewell.models import Passage
 from folds import Unseen
