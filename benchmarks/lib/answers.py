@@ -16,7 +16,7 @@ from citewell.answer import flow
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.quoting.score import score_candidates
 from citewell.answer.reply.markers import NumberedMarkers
-from citewell.answer.retrieval.search import Retrieval
+from citewell.answer.retrieval.rerank import Retrieval
 from citewell.evaluate.metrics import Array, Estimate, calibration_error, mean_with_interval, statistic_with_interval
 from citewell.evaluate.relevance import normalize_text
 from citewell.text.units import unit_text

@@ -24,7 +24,8 @@ from citewell import wiring
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.quoting.score import Candidate, score_candidates
 from citewell.answer.retrieval import rerank
-from citewell.answer.retrieval.search import CANDIDATES, Retrieval, weigh_words
+from citewell.answer.retrieval.rerank import Retrieval, weigh_words
+from citewell.answer.retrieval.search import CANDIDATES
 from citewell.evaluate.metrics import Array
 from citewell.models import Passage
 from citewell.text import keywords

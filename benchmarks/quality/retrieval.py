@@ -20,7 +20,8 @@ from typing import Any
 
 from citewell import wiring
 from citewell.answer.engines import AnswerEngines
-from citewell.answer.retrieval.search import Retrieval, retrieve
+from citewell.answer.retrieval.rerank import Retrieval
+from citewell.answer.retrieval.search import retrieve
 from citewell.errors import CitewellError
 from citewell.models import Passage
 
