@@ -13,6 +13,7 @@ _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[\w.!#$%&'*+/=?
 _DECLARATION = re.compile(
     r"<(?:!--[\s\S]{0,300}?-->|!\[CDATA\[[\s\S]{0,300}?\]\]>|\?[\s\S]{0,300}?\?>|![A-Za-z][^>]{0,300}>)"
 )
+_DECLARES = re.compile(r"<(?:\?|!(?:--|\[CDATA\[|[A-Za-z]))")
 _SCRIPT = re.compile(r"<(script|style)\b[^>]{0,300}>[\s\S]{0,300}?</\1\s*>", re.IGNORECASE)
 _WITH_VALUE = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*\s[^<>]*=[^<>]*>")
 _BARE = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*\s*/?>")
@@ -51,6 +52,8 @@ def find_tag(text: str, at: int, *, before: str, begins_line: bool) -> Tag | Non
         return Tag(found.end(), "address")
     if found := _DECLARATION.match(text, at) or _SCRIPT.match(text, at):
         return Tag(found.end(), "tag")
+    if _DECLARES.match(text, at):
+        return Tag(at + 1, "open")
     is_after_word = before[-1:].isalnum() or before[-1:] == "_"
     if is_after_word and _GENERIC.match(text, at) and not text[at + 1 :].lower().startswith(("script", "style")):
         return None
