@@ -71,6 +71,11 @@ def test_code_is_shown_line_by_line_and_has_one_verdict() -> None:
     assert [segment.text for segment in pipeline.segments] == ["Do:", "```sh\npump water\nuphill\n```"]
 
 
+def test_a_citation_before_code_that_goes_on_is_shown_once() -> None:
+    text = f"{PUMP} <!-- so\n\n[2] it is:\n```\na\n```\n"
+    assert written([text])[0] == text.replace("<!--", "< !--").replace("[2]", "[1]")
+
+
 def test_when_strict_code_is_shown_whole_or_not_at_all() -> None:
     code = "```sh\nnapoleon --lighthouses 47\n```\n"
     assert written([f"{PUMP} [1].\n\n{code}\n{RAM} [2]."], strict=True)[0] == f"{PUMP} [1].\n\n\n{RAM} [2]."

@@ -73,7 +73,7 @@ class Pipeline:
             if unit.is_last and self.has_words:  # citations alone are no answer
                 fresh = self._finish()
             elif self.has_words and not self._strict:
-                fresh = self._show([part for part in self._open if isinstance(part, str)])
+                fresh = self._show(place_citations(self._open, self._passages))
             self._tail = (self._tail + "".join(piece for piece in fresh if isinstance(piece, str)))[-_TAIL:]
             pieces += fresh
         return pieces
