@@ -10,7 +10,7 @@ import re
 from statistics import mean
 from uuid import UUID
 
-from citewell.answer.writing import Pipeline
+from citewell.answer.writing.pipeline import Pipeline
 from citewell.models import Chunk, Passage
 
 RATES = (20, 50, 100)

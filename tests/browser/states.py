@@ -167,7 +167,7 @@ def busy(stage: Stage) -> Iterator[Page]:
     """A key that has asked as often as it may."""
     stage.watched.expected.append("429")
     with live(at(copied(stage.home, stage.folder / "home"))) as server:
-        key = server.run(made_key(server.app.state.keeping, per_minute=3))
+        key = server.run(made_key(server.state.stores, per_minute=3))
         page = stage.opened(f"{server.address}/chat#key={key}")
         expect(page.locator(".questions button").first).to_be_visible()
         while not page.locator("[data-kind=busy]").count():
@@ -214,7 +214,7 @@ def nothing_there(stage: Stage) -> Iterator[Page]:
 def key_asked(stage: Stage) -> Iterator[Page]:
     stage.watched.expected.append("401")
     with live(at(copied(stage.home, stage.folder / "home"))) as server:
-        server.run(made_key(server.app.state.keeping))
+        server.run(made_key(server.state.stores))
         page = stage.opened(f"{server.address}/chat")
         expect(page.get_by_label("Key")).to_be_visible()
         yield page
@@ -308,7 +308,7 @@ def library(stage: Stage) -> Iterator[Page]:
 def library_key(stage: Stage) -> Iterator[Page]:
     stage.watched.expected.append("401")
     with live(at(copied(stage.home, stage.folder / "home"))) as server:
-        server.run(made_key(server.app.state.keeping))
+        server.run(made_key(server.state.stores))
         page = stage.opened(f"{server.address}/library")
         expect(page.get_by_label("Admin key")).to_be_visible()
         yield page

@@ -290,7 +290,7 @@ def test_a_key_for_one_project_asks_there(tmp_path: Path, docs: Path, opened: Op
     home = tmp_path / "home"
     take_in(home, docs, project="waterworks")
     with live(at(home)) as server:
-        key = server.run(made_key(server.app.state.keeping, project=Project.named("waterworks")))
+        key = server.run(made_key(server.state.stores, project=Project.named("waterworks")))
         page = opened(f"{server.address}/chat#key={key}")
         answer = ask(page, "What moves water uphill?")
         expect(answer).to_contain_text("A pump moves water uphill")
@@ -305,7 +305,7 @@ def test_a_key_for_one_project_asks_there(tmp_path: Path, docs: Path, opened: Op
 
 def test_who_gets_another_key_begins_anew(linked_home: Path, tmp_path: Path, opened: Opens) -> None:
     with live(at(copied(linked_home, tmp_path / "home"))) as server:
-        first, second = (server.run(made_key(server.app.state.keeping)) for _ in range(2))
+        first, second = (server.run(made_key(server.state.stores)) for _ in range(2))
         page = opened(f"{server.address}/chat#key={first}")
         ask(page, COVERED)
         page.goto("about:blank")

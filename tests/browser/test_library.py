@@ -94,7 +94,7 @@ def test_a_document_that_failed_says_why(library: Page, server: Live) -> None:
 
 
 def test_an_ingest_is_followed_as_it_runs(library: Page, server: Live) -> None:
-    keeping, now = server.app.state.keeping, datetime.now(UTC)
+    keeping, now = server.state.stores, datetime.now(UTC)
     run = IngestRun(uuid4(), DEFAULT.id, started_at=now, updated_at=now, stage="embedding", done=3, total=12)
     server.run(keeping.ingests.begin(run))
     ingest = _part(library, "Ingests").locator(".ingest").first
@@ -157,7 +157,7 @@ def test_one_project_at_a_time_is_looked_at(library: Page) -> None:
 
 def test_an_admin_key_is_asked_for_and_kept_by_the_tab_alone(server: Live, opened: Opens, watched: Watched) -> None:
     watched.expected.append("401")
-    keeping = server.app.state.keeping
+    keeping = server.state.stores
     reader, author = server.run(made_key(keeping)), server.run(made_key(keeping, scope="admin"))
     page = opened(f"{server.address}/library")
     for key, says in (("", "this server asks for a key"), ("cw_wrong", "not known"), (reader, "this key may only ask")):
@@ -182,7 +182,7 @@ def test_an_admin_key_is_asked_for_and_kept_by_the_tab_alone(server: Live, opene
 
 def test_an_author_of_one_project_sees_that_one(server: Live, opened: Opens, watched: Watched) -> None:
     watched.expected.append("401")
-    key = server.run(made_key(server.app.state.keeping, scope="admin", project=Project.named("plumbing")))
+    key = server.run(made_key(server.state.stores, scope="admin", project=Project.named("plumbing")))
     page = opened(f"{server.address}/library")
     page.get_by_label("Admin key").fill(key)
     page.keyboard.press("Enter")

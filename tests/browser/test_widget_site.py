@@ -130,7 +130,7 @@ def test_a_key_that_may_only_ask_opens_one_project(
     take_in(home, docs, project="waterworks")
     project = Project.named("waterworks")
     with live(at(home, cors_origins=(host.address,))) as server:
-        key = server.run(made_key(server.app.state.keeping, project=project))
+        key = server.run(made_key(server.state.stores, project=project))
         host.server, host.attributes = server.address, f'data-key="{key}" data-project="{project.id}"'
         page = opened(f"{host.address}/gyroscopes.html")
         bubble_of(page).click()

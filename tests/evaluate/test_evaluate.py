@@ -14,7 +14,7 @@ from citewell.evaluate.calibration import bins, calibration_error
 from citewell.evaluate.metrics import interval
 from citewell.evaluate.relevance import place
 from tests.conftest import Citewell, made_once, take_in
-from tests.ingest.readers.pages import body, make_pdf
+from tests.ingest.readers.pdf_files import body, make_pdf
 
 PAGES = {
     "01-pumps.md": "# Pumps\n\nA pump moves water uphill.\n\n"

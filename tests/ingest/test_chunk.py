@@ -20,9 +20,9 @@ SMALL = ChunkSize(smallest=12, largest=20, overlap=5)
 
 
 def cut(source: str, size: ChunkSize = SMALL, *, mdx: bool = False) -> tuple[str, list[Chunk]]:
-    manuscript = read_markdown(source, mdx=mdx, fallback_title="Page")
-    chunks, _ = chunk(manuscript, document_id=DOCUMENT, source="page.md", size=size)
-    return manuscript.text, chunks
+    parsed = read_markdown(source, mdx=mdx, fallback_title="Page")
+    chunks, _ = chunk(parsed, document_id=DOCUMENT, source="page.md", size=size)
+    return parsed.text, chunks
 
 
 _word = st.sampled_from(["pump", "valve", "0.5", "é", "流体", "don't", "**bold**", "`x = [1]`", "$a_1$", "Dr.", "e.g."])
@@ -128,8 +128,8 @@ def test_a_heading_without_text_travels_with_the_next() -> None:
 
 def test_a_code_block_longer_than_a_chunk_is_one_chunk_and_a_warning() -> None:
     code = "```py\n" + "\n".join(f"value_{n} = {n}" for n in range(300)) + "\n```"
-    manuscript = read_markdown(f"## Code\n\nBefore.\n\n{code}\n\nAfter.\n", mdx=False, fallback_title="Page")
-    chunks, warnings = chunk(manuscript, document_id=DOCUMENT, source="page.md", size=ChunkSize())
+    parsed = read_markdown(f"## Code\n\nBefore.\n\n{code}\n\nAfter.\n", mdx=False, fallback_title="Page")
+    chunks, warnings = chunk(parsed, document_id=DOCUMENT, source="page.md", size=ChunkSize())
     assert sum(code in one.text for one in chunks) == 1
     assert len(warnings) == 1
     assert warnings[0].startswith("page.md:")

@@ -183,16 +183,16 @@ def test_killed_at_any_moment_readers_are_served_and_a_rerun_ends_as_if_undistur
     (docs / "02-valves.md").write_text("# Valves\n\nA valve was rewritten.\n")
     undisturbed = tmp_path / "undisturbed"
     take_in(undisturbed, docs, embedder="hashing")
-    duration = _seconds(lambda: _ingesting(tmp_path / "timing", docs).wait(timeout=120))
+    duration = _seconds(lambda: _ingesting(tmp_path / "timing", docs).wait(timeout=300))
     moments = random.Random(20)
     with serving(home) as address:
         for _ in range(20):
             process = _ingesting(home, docs)
             time.sleep(moments.uniform(0.0, duration))
             process.send_signal(signal.SIGKILL)
-            process.wait(timeout=120)
+            process.wait(timeout=300)
             assert _asks(address, "What does a pump do?")["confidence"] > 0
-        assert _ingesting(home, docs).wait(timeout=120) == 0
+        assert _ingesting(home, docs).wait(timeout=300) == 0
         assert _asks(address, "What was rewritten?")["citations"][0]["source_file"] == "02-valves.md"
     assert later.is_dir()
     assert chunk_ids(home) == chunk_ids(undisturbed)
@@ -226,7 +226,7 @@ def test_an_open_reader_follows_to_the_next_generation_and_old_ones_go(home: Pat
 
 
 def _asks(address: str, question: str) -> dict[str, Any]:
-    response = httpx2.post(f"{address}/api/ask", json={"question": question}, timeout=30)
+    response = httpx2.post(f"{address}/api/ask", json={"question": question}, timeout=300)
     assert response.status_code == 200, response.text
     answer: dict[str, Any] = response.json()
     return answer
@@ -252,7 +252,7 @@ def _finished(process: "subprocess.Popen[str]") -> None:
 
 
 def _stderr(process: "subprocess.Popen[str]") -> str:
-    return process.communicate(timeout=120)[1]
+    return process.communicate(timeout=300)[1]
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -20,7 +20,8 @@ from citewell.adapters.embeddings_openai import OpenAiCompatibleEmbedder
 from citewell.answer import flow as answering
 from citewell.answer.reply.markers import NumberedMarkers
 from citewell.errors import ModelError, OtherModel
-from citewell.ingest.flow import IngestEngines, ingest, preview
+from citewell.ingest.flow import IngestEngines, ingest
+from citewell.ingest.preview import preview
 from citewell.ingest.run_record import Progress
 from citewell.models import Answer, IngestResult
 from citewell.settings import Settings
@@ -73,7 +74,9 @@ async def writing(settings: Settings) -> AsyncIterator[IngestEngines]:
             await embedder.close()
 
 
-def take_in(settings: Settings, *paths: Path, reembed: bool = False, again: Progress = lambda *_: None) -> IngestResult:
+def take_in(
+    settings: Settings, *paths: Path, reembed: bool = False, reembed_progress: Progress = lambda *_: None
+) -> IngestResult:
     async def run() -> IngestResult:
         async with writing(settings) as engines:
             return await ingest(
@@ -83,7 +86,7 @@ def take_in(settings: Settings, *paths: Path, reembed: bool = False, again: Prog
                 recipe=wiring.ingest_recipe(settings),
                 reembed=reembed,
                 progress=lambda *_: None,
-                again=again,
+                reembed_progress=reembed_progress,
             )
 
     return asyncio.run(run())
@@ -104,7 +107,7 @@ def test_a_vendor_s_embeddings_answer_questions(home: Path, many: Path) -> None:
 
 def test_what_was_embedded_before_a_vendor_failed_is_not_paid_for_again(home: Path, many: Path) -> None:
     with EmbeddingServer(*ENOUGH, FAILED) as vendor:
-        with pytest.raises(ModelError, match="64 chunks that were embedded are remembered: run the same again"):
+        with pytest.raises(ModelError, match="64 chunks that were embedded are cached: run the same command again"):
             take_in(using(home, vendor.url), many)
         assert len(vendor.calls) == len(ENOUGH) + 3
         paid = set(paid_for(vendor)[:64])
@@ -144,10 +147,10 @@ def contents(settings: Settings) -> dict[str, str]:
 
     async def run() -> dict[str, str]:
         async with writing(settings) as engines:
-            published = engines.shelf.current_generation()
+            published = engines.index_builder.current_generation()
             assert published is not None
             assert published == await engines.library.generation()
-            return dict(engines.shelf.contents(published))
+            return dict(engines.index_builder.contents(published))
 
     return asyncio.run(run())
 
@@ -186,7 +189,7 @@ def test_an_index_is_made_anew_without_any_file(home: Path, docs: Path) -> None:
     counted: list[tuple[int, int]] = []
     with EmbeddingServer() as vendor:
         theirs = using(home, vendor.url)
-        result = take_in(theirs, reembed=True, again=lambda *now: counted.append(now))
+        result = take_in(theirs, reembed=True, reembed_progress=lambda *now: counted.append(now))
         assert result.exit_code == 0
         assert result.chunks_embedded == len(before) == len(paid_for(vendor))
         assert counted == [(0, len(before)), (len(before), len(before))]
@@ -241,11 +244,11 @@ def test_readers_are_served_by_the_old_model_while_the_new_one_fails(home: Path,
     published = contents(hashing)
     with EmbeddingServer(*ENOUGH, FAILED) as vendor:
         seen: list[bool] = []
-        with pytest.raises(ModelError, match="64 chunks that were embedded are remembered"):
+        with pytest.raises(ModelError, match="64 chunks that were embedded are cached"):
             take_in(
                 using(home, vendor.url),
                 reembed=True,
-                again=lambda *_: seen.append((home / "index/1/made.json").exists()),
+                reembed_progress=lambda *_: seen.append((home / "index/1/made.json").exists()),
             )
         assert len(seen) == 3
         assert all(seen)

@@ -18,14 +18,14 @@ from citewell.settings import Settings
 from tests.conftest import PROJECT, settings_for, take_in
 
 
-async def looked(settings: Settings, project: Project = PROJECT) -> list[IngestRun]:
+async def saved_runs(settings: Settings, project: Project = PROJECT) -> list[IngestRun]:
     """How the ingests stand, as another process sees it."""
     async with wiring.open_stores(settings) as kept:
         return await kept.ingests.ingests(project.id)
 
 
 def runs(home: Path, *, project: str = DEFAULT_PROJECT) -> list[IngestRun]:
-    return asyncio.run(looked(settings_for(home), Project.named(project)))
+    return asyncio.run(saved_runs(settings_for(home), Project.named(project)))
 
 
 def test_an_ingest_leaves_what_it_did(home: Path, docs: Path) -> None:
@@ -108,15 +108,15 @@ async def test_while_an_ingest_runs_others_see_how_far_it_is(home: Path, docs: P
     settings = settings_for(home, database_url=database_url, embedder="hashing")
     (docs / "00-broken.pdf").write_bytes(b"not a PDF")
     async with ingesting(settings, docs) as (waiting, task):
-        async with asyncio.timeout(30):
-            while (seen := (await looked(settings))[0]).stage == "planning":  # noqa: ASYNC110 (another process would)
+        async with asyncio.timeout(300):
+            while (seen := (await saved_runs(settings))[0]).stage == "planning":  # noqa: ASYNC110 (another process would)
                 await asyncio.sleep(0.05)
         assert (seen.outcome, seen.stage, seen.total, seen.finished_at) == ("running", "reading", 4, None)
         assert seen.started_at < seen.updated_at
         assert seen.errors, "as soon as they are known"
         waiting.go_on.set()
         result = await task
-    (one,) = await looked(settings)
+    (one,) = await saved_runs(settings)
     assert (one.id, one.outcome, one.chunks_created) == (seen.id, "done", result.chunks_created)
 
 
@@ -127,6 +127,6 @@ async def test_an_ingest_that_is_broken_off_was_interrupted(home: Path, docs: Pa
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    (one,) = await looked(settings)
+    (one,) = await saved_runs(settings)
     assert one.outcome == "interrupted"
     assert one.finished_at is not None

@@ -19,8 +19,8 @@ from citewell.ingest.uploads import drain
 from citewell.models import DEFAULT_PROJECT, Document, IngestRun, Project, Upload, document_id
 from tests.commands import Command
 from tests.conftest import PROJECT, ask, chunk_ids, settings_for, take_in
-from tests.ingest.readers.pages import body, make_pdf
-from tests.ingest.readers.word import package, paragraph, run
+from tests.ingest.readers.docx_files import package, paragraph, run
+from tests.ingest.readers.pdf_files import body, make_pdf
 
 
 @pytest.fixture(autouse=True)
@@ -330,9 +330,9 @@ def test_killed_in_the_middle_a_second_run_ends_as_if_undisturbed(home: Path, tm
     work(other)
     for path in ("0.md", "1.md"):
         process = _worker(home)
-        _until_it_reads(path, home)
+        _wait_until_processing(path, home)
         process.send_signal(signal.SIGKILL)
-        process.wait(timeout=60)
+        process.wait(timeout=300)
         assert waiting(home), "it was in the middle"
     assert citewell(home, "worker").exit_code == 0
     assert waiting(home) == []
@@ -344,31 +344,31 @@ def test_killed_in_the_middle_a_second_run_ends_as_if_undisturbed(home: Path, tm
 def test_a_worker_that_is_asked_to_go_puts_its_upload_back(home: Path) -> None:
     upload = send(home, "long.md", _long_page(0, parts=1000))
     process = _worker(home)
-    _until_it_reads("long.md", home)
+    _wait_until_processing("long.md", home)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=300) == 130
     assert waiting(home) == [upload], "no attempt is used up"
 
 
 def test_a_worker_that_is_asked_to_go_while_it_takes_an_upload_puts_it_back(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upload, taken, take = send(home, "pumps.md", PUMPS), asyncio.Event(), SqlUploads.claim
+    upload, claimed, claim = send(home, "pumps.md", PUMPS), asyncio.Event(), SqlUploads.claim
 
     async def slowly(uploads: SqlUploads) -> tuple[Upload, bytes] | None:
-        answer = await take(uploads)
-        taken.set()
-        await asyncio.sleep(0.1)  # the database has said it, and the worker has not heard it yet
+        answer = await claim(uploads)
+        claimed.set()
+        await asyncio.sleep(0.1)  # the database has claimed it, and the worker does not know yet
         return answer
 
     async def asked_to_go() -> None:
         worker = asyncio.create_task(working(home))
-        await taken.wait()
+        await claimed.wait()
         worker.cancel()
         with pytest.raises(asyncio.CancelledError):
             await worker
 
-    monkeypatch.setattr(SqlUploads, "take", slowly)
+    monkeypatch.setattr(SqlUploads, "claim", slowly)
     asyncio.run(asked_to_go())
     assert waiting(home) == [upload], "no attempt is used up"
 
@@ -384,17 +384,17 @@ def test_a_worker_says_what_it_did(home: Path) -> None:
 
 
 def _long_page(number: int, *, parts: int = 300) -> bytes:
-    told = (f"## Part {part}\n\n" + f"Pump {number} moves water to tank {part}. " * 80 for part in range(parts))
-    return "\n\n".join((f"# Page {number}", *told)).encode()
+    sections = (f"## Part {part}\n\n" + f"Pump {number} moves water to tank {part}. " * 80 for part in range(parts))
+    return "\n\n".join((f"# Page {number}", *sections)).encode()
 
 
 def _worker(home: Path) -> Command:
     return Command("worker", cwd=home, env={**os.environ, "CITEWELL_HOME": str(home)})
 
 
-def _until_it_reads(path: str, home: Path) -> None:
-    for _ in range(1200):
-        if any(one.status == "PROCESSING" and one.path == path for one in waiting(home)):
+def _wait_until_processing(path: str, home: Path) -> None:
+    for _ in range(6000):
+        if any(upload.status == "PROCESSING" and upload.path == path for upload in waiting(home)):
             return
         time.sleep(0.05)
-    raise AssertionError(f"no worker came to {path}")
+    raise AssertionError(f"no worker processed {path} within five minutes")

@@ -1,24 +1,31 @@
-"""The answer flow: understand, retrieve, rerank, write, cite, check. One stream of pieces, then one `Answer`.
+"""The answer flow: resolve the question, retrieve passages, quote them or let an LLM write, and check. One stream.
 
-Every door renders this stream in its own shape; there is no second path.
+`answer` streams pieces and ends with an `Answer`. Every endpoint and command renders this stream in its own shape;
+there is no second path. An LLM's text is checked inside `write`, unit by unit, before any of it is shown. What
+outlasts a question, `conversation.py` remembers.
 """
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from time import perf_counter
-from typing import Self
+from typing import Literal, Self
 
 from citewell.answer.engines import AnswerEngines
-from citewell.answer.question import CONTEXT_EXCHANGES, ResolvedQuestion, refer_to_selection, resolve_question
-from citewell.answer.quoting import CONFIDENCE_BANDS, Quote, estimate_confidence, score_candidates, select_quotes
-from citewell.answer.reply import Draft, Fallback, deliver
-from citewell.answer.retrieval import HINT_LOG_ODDS, Retrieval, retrieve, retrieve_from_selection, selection_as_passage
-from citewell.answer.writing import PassageContext
+from citewell.answer.question import CONTEXT_EXCHANGES, resolve
+from citewell.answer.quoting import quote
+from citewell.answer.reply import LLM_UNAVAILABLE, Draft, to_pieces
+from citewell.answer.retrieval import retrieve_passages, selection_as_passage
+from citewell.answer.writing import PassageContext, WrittenText, write
+from citewell.errors import WriterUnavailable
 from citewell.models import NO_FILTERS, Answer, Exchange, Filters, Piece, Project, StageReached
-from citewell.text import replace_surrogates, stems, unit_text
+from citewell.ports import Writer
+from citewell.text import replace_surrogates
 
 _log = logging.getLogger("citewell.answer")
+
+Fallback = Literal["quotes", "sources"]
+"""What the reader gets where an LLM fails."""
 
 
 async def answer(
@@ -34,97 +41,127 @@ async def answer(
     fallback: Fallback = "quotes",
     buffered: bool = False,
 ) -> AsyncGenerator[Piece | Answer, None]:
-    """The answer as it is written: stages, text and citations, then the whole as an `Answer`.
+    """Stages, text and citations as they come, then the whole as an `Answer`.
 
-    A `selection` is all that is answered from: no index is asked. A `hint` is what the reader looks at while asking
-    everything there is. Where a writer fails, there are quotes `fallback`, or just sources; filters it breaks off, that
-    is an error, unless the answer is told `buffered` anyway. Close the stream when nobody listens any more.
+    With a `selection` the answer comes from it alone: the index is not searched. A `hint` is the text the reader looks
+    at while asking about everything. Where an LLM fails before its first word, the `fallback` takes its place. Where it
+    breaks off later, that is an error, unless the answer is `buffered`: then nothing was shown yet. Close the stream
+    when nobody listens any more.
     """
-    with _Stages() as stages:
+    with _StageLog() as stages:
         question, selection, hint = map(replace_surrogates, (question, selection, hint))
-        asked = await resolve_question(question, history, engines.writer, marked=selection or hint)
+        resolved = await resolve(question, history, engines.writer, selection=selection, hint=hint)
         stages.reach("RETRIEVING")
         yield StageReached("retrieving")
-        if selection:
-            found = await retrieve_from_selection(asked.sought, selection, engines=engines, limit=top_k)
-        else:
-            asked = refer_to_selection(asked, hint)
-            found = await retrieve(
-                asked.question, project=project.id, engines=engines, limit=top_k, filters=filters, hint=hint
-            )
-        stages.reach("GENERATING", passages=len(found.passages))
-        yield StageReached("generating")
-        quotes, certainty = _quotes(asked, found)
-        case = Draft(asked, found, filters, quotes, certainty, selection_as_passage(selection) if selection else None)
-        telling = deliver(
-            case,
-            writer=engines.writer,
-            context=PassageContext(engines, project.id, filters),
-            history=history[-CONTEXT_EXCHANGES:],
-            instead=fallback,
-            at_once=buffered,
+        retrieval = await retrieve_passages(
+            resolved.search_text,
+            project=project.id,
+            engines=engines,
+            limit=top_k,
+            selection=selection,
+            hint=hint,
+            filters=filters,
         )
-        async with aclosing(telling):
-            async for piece in telling:
+        stages.reach("GENERATING", passages=len(retrieval.passages))
+        yield StageReached("generating")
+        quotes = quote(resolved, retrieval)
+        draft = Draft(resolved, retrieval, filters, quotes, selection_as_passage(selection) if selection else None)
+        if quotes.quotes and engines.writer:
+            context = PassageContext(engines, project.id, filters)
+            pieces = _write(draft, engines.writer, context, history[-CONTEXT_EXCHANGES:], fallback, buffered=buffered)
+        else:
+            pieces = _stream(draft.from_quotes() if quotes.quotes else draft.refuse())
+        async with aclosing(pieces):
+            async for piece in pieces:
                 if isinstance(piece, Answer):
-                    told = piece
+                    result = piece
                 else:
                     yield piece
-        stages.reach("COMPLETED", **_facts(told))
+        stages.reach("COMPLETED", **_log_fields(result))
     try:
-        yield told
-    finally:  # many who listen leave once they have the answer
-        if engines.on_unanswered and told.mode == "no_results" and asked.kind == "question" and not filters:
-            engines.on_unanswered(project.id, asked.question)
+        yield result
+    finally:  # many clients leave once they have the answer
+        is_unanswered = result.mode == "no_results" and resolved.kind == "question" and not filters
+        if engines.on_unanswered and is_unanswered:
+            engines.on_unanswered(project.id, resolved.question)
 
 
 async def collect(pieces: AsyncGenerator[Piece | Answer, None], render: Callable[[Piece], str]) -> tuple[str, Answer]:
-    """The stream collected: the rendered text, and the answer it ends with."""
-    said: list[str] = []
+    """The rendered text of a whole stream, and the answer it ends with."""
+    texts: list[str] = []
     async with aclosing(pieces):
         async for piece in pieces:
             if isinstance(piece, Answer):
-                return "".join(said), piece
-            said.append(render(piece))
+                return "".join(texts), piece
+            texts.append(render(piece))
     raise RuntimeError("an answer stream ends with an Answer")
 
 
-def _facts(told: Answer) -> dict[str, object]:
-    """What the log says of an answer."""
-    facts = {"confidence": round(told.confidence, 3), "covered": told.confidence > 0, "model": told.model}
-    spent = {"prompt_tokens": told.usage.prompt_tokens, "answer_tokens": told.usage.answer_tokens} if told.usage else {}
-    return facts | spent
+async def _stream(answer: Answer) -> AsyncGenerator[Piece | Answer, None]:
+    for piece in to_pieces(answer):
+        yield piece
+    yield answer
 
 
-def _quotes(asked: ResolvedQuestion, found: Retrieval) -> tuple[list[Quote], float]:
-    """The quotes that answer, none where the passages do not; and how sure that is."""
-    if not asked.wants_answer or not found.passages:
-        return [], 0.0
-    sought = asked.sought if found.from_selection else asked.question
-    scored = score_candidates(sought, found.passages, found.weights, favour=dict.fromkeys(found.hinted, HINT_LOG_ODDS))
-    certainty = estimate_confidence(sought, found, scored)
-    fresh = [one for one in scored if not asked.was_said(unit_text(found.passages[one.passage].chunk.text, one.unit))]
-    if found.from_selection and sought:
-        echo = frozenset(stems(sought))
-        fresh = [one for one in fresh if not one.words <= echo]
-    elif asked.points:
-        fresh = fresh or scored  # there may be nothing but what was marked
-    return (
-        select_quotes(asked.question, fresh, found.passages) if certainty >= CONFIDENCE_BANDS["refuse"] else []
-    ), certainty
+async def _write(
+    draft: Draft,
+    writer: Writer,
+    context: PassageContext,
+    history: Sequence[Exchange],
+    fallback: Fallback,
+    *,
+    buffered: bool,
+) -> AsyncGenerator[Piece | Answer, None]:
+    """The LLM's answer, or the fallback where it fails before its first word."""
+    started = False
+    text = write(
+        draft.question.question,
+        draft.retrieval.passages,
+        writer=writer,
+        context=context,
+        history=history,
+        selection=draft.selection,
+        strict=context.engines.strict,
+        buffered=buffered,
+    )
+    try:
+        async with aclosing(text):
+            async for piece in text:
+                if isinstance(piece, WrittenText):
+                    rest, answer = draft.from_text(piece)
+                else:
+                    started = True
+                    yield piece
+        for piece in rest:
+            yield piece
+    except WriterUnavailable as error:
+        _log.warning("the answer was not written%s: %s", " to its end" if started else "", error)
+        if started:
+            raise WriterUnavailable("the language model broke off; ask again in a moment") from error
+        answer = draft.from_quotes(LLM_UNAVAILABLE) if fallback == "quotes" else draft.from_sources()
+        for piece in to_pieces(answer):
+            yield piece
+    yield answer
 
 
-class _Stages:
-    """What the log tells of one question: each stage with the time since it came in, and how it ended."""
+def _log_fields(answer: Answer) -> dict[str, object]:
+    fields = {"confidence": round(answer.confidence, 3), "covered": answer.confidence > 0, "model": answer.model}
+    usage = answer.usage
+    tokens = {"prompt_tokens": usage.prompt_tokens, "answer_tokens": usage.answer_tokens} if usage else {}
+    return fields | tokens
+
+
+class _StageLog:
+    """Logs each stage of one question with the time since it came in, and how it ended."""
 
     def __enter__(self) -> Self:
-        self._began = perf_counter()
+        self._started_at = perf_counter()
         self.reach("RECEIVED")
         return self
 
-    def reach(self, stage: str, **facts: object) -> None:
-        latency_ms = round((perf_counter() - self._began) * 1000, 1)
-        _log.info(stage, extra={"stage": stage, "latency_ms": latency_ms, **facts})
+    def reach(self, stage: str, **fields: object) -> None:
+        latency_ms = round((perf_counter() - self._started_at) * 1000, 1)
+        _log.info(stage, extra={"stage": stage, "latency_ms": latency_ms, **fields})
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:

@@ -1,1 +1,1 @@
-"""From files to a published index: walk, load, chunk, compare, embed what is new, publish."""
+"""From files to a published index: walk, compare, parse, chunk, embed what is new, publish."""

@@ -1,8 +1,8 @@
-"""Cut a manuscript into citable chunks. Pure: text in, chunks out; it knows no file and no model.
+"""Split a parsed document into citable chunks. Pure: text in, chunks out; it knows no file and no model.
 
-Sections come first: each is cut on its own, so that an edit in one leaves the ids of all others alone.
-A section longer than a chunk is cut between paragraphs, then between sentences, never inside a code
-block, and each of its chunks begins with the last words of the one before.
+Each section is split on its own, so an edit in one section does not change the chunk ids of the others.
+A section longer than a chunk is split between paragraphs, then between sentences, never inside a code
+block. Each chunk of a section begins with the last sentences of the one before (the overlap).
 """
 
 import re
@@ -19,19 +19,19 @@ from citewell.errors import SettingsError
 from citewell.models import Block, BlockKind, Chunk, ParsedDocument, chunk_id, content_hash
 from citewell.text import sentence_spans
 
-# A token here is what a reader could count by hand: a number, a sign, up to seven letters of a word, one
-# character of a script without spaces. On four docs sites this stays within 6 % of WordPiece, costs a
-# twentieth of it, and keeps chunk ids free of any model's vocabulary.
+# A token here is a number of up to three digits, a punctuation mark, up to seven letters of a word, or one
+# character of a script without spaces. On four docs sites the count stays within 6 % of WordPiece and takes a
+# twentieth of the time, and chunk ids do not depend on any model's vocabulary.
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,7}}|\d{{1,3}}|[^\w\s]|_")
 
 
-_LETTERS_AND_SPACES_GONE = {ord(mark): None for mark in f"{string.ascii_letters}{string.whitespace}"}
+_DELETE_LETTERS_AND_SPACES = {ord(character): None for character in f"{string.ascii_letters}{string.whitespace}"}
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """How large chunks are, in tokens."""
+    """The size of chunks, in tokens."""
 
     smallest: int = 500
     largest: int = 800
@@ -59,7 +59,7 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A stretch that stays together; `kind` tells whether it may be cut further."""
+    """A span of text that stays together; `kind` decides whether it may be split further."""
 
     start: int
     end: int
@@ -68,26 +68,27 @@ class _Unit:
 
 
 def count_tokens(text: str) -> int:
+    """The number of tokens, without any model's tokenizer."""
     return len(_TOKEN.findall(text))
 
 
 def chunk(
-    manuscript: ParsedDocument, *, document_id: UUID, source: str, size: ChunkSize, url: str | None = None
+    document: ParsedDocument, *, document_id: UUID, source: str, size: ChunkSize, url: str | None = None
 ) -> tuple[list[Chunk], list[str]]:
-    """The manuscript's chunks in reading order, and a warning for each code block longer than one."""
-    text = manuscript.text
-    places = _Places(manuscript)
+    """The document's chunks in reading order, and a warning for each code block that is longer than a chunk."""
+    text = document.text
+    positions = _Positions(document)
     chunks: list[Chunk] = []
     warnings: list[str] = []
-    seen: Counter[tuple[str, str]] = Counter()
-    for section in _sections(manuscript):
-        title = section.headings[-1] if section.headings else manuscript.title
+    occurrences: Counter[tuple[str, str]] = Counter()
+    for section in _sections(document):
+        title = section.headings[-1] if section.headings else document.title
         for start, end in _spans(text, section, size):
-            words = text[start:end]
-            content = content_hash(manuscript.title, title, words, occurrence=seen[title, words])
-            seen[title, words] += 1
-            first_line, page = places.line(start), places.page(start)
-            if _longer_than(size.largest, words):
+            chunk_text = text[start:end]
+            content = content_hash(document.title, title, chunk_text, occurrence=occurrences[title, chunk_text])
+            occurrences[title, chunk_text] += 1
+            first_line, page = positions.line(start), positions.page(start)
+            if _has_more_tokens(chunk_text, size.largest):
                 warnings.append(f"{source}:{first_line}: a block longer than {size.largest} tokens stays whole")
             chunks.append(
                 Chunk(
@@ -96,14 +97,14 @@ def chunk(
                     content_hash=content,
                     index=len(chunks),
                     source=source,
-                    chapter=manuscript.title,
+                    chapter=document.title,
                     section=title,
                     headings=section.headings,
-                    text=words,
+                    text=chunk_text,
                     start=start,
                     end=end,
                     first_line=first_line,
-                    last_line=places.line(end - 1),
+                    last_line=positions.line(end - 1),
                     page=page,
                     url=_chunk_url(url, anchor=section.anchor, page=page),
                 )
@@ -111,13 +112,13 @@ def chunk(
     return chunks, warnings
 
 
-class _Places:
-    """Lines and pages by offset."""
+class _Positions:
+    """The line and the page of a text offset."""
 
-    def __init__(self, manuscript: ParsedDocument) -> None:
-        self._line_starts = [0, *(match.end() for match in re.finditer("\n", manuscript.text))]
-        self._lines = manuscript.lines
-        self._page_starts = manuscript.page_starts
+    def __init__(self, document: ParsedDocument) -> None:
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", document.text))]
+        self._lines = document.lines
+        self._page_starts = document.page_starts
 
     def line(self, offset: int) -> int:
         line = bisect_right(self._line_starts, offset)
@@ -134,55 +135,55 @@ def _chunk_url(url: str | None, *, anchor: str, page: int | None) -> str | None:
     return f"{url}#{fragment}" if fragment else url
 
 
-def _longer_than(tokens: int, text: str) -> bool:
-    """Whether a text has more tokens; most need no counting to know that they have not."""
+def _has_more_tokens(text: str, tokens: int) -> bool:
+    """Whether a text has more tokens than this. For most texts an upper bound answers without counting."""
     if len(text) <= tokens:
         return False
     if text.isascii():
-        signs = len(text.translate(_LETTERS_AND_SPACES_GONE))
-        at_most = signs + len(text.split()) + (len(text) - signs) // 7
-        if at_most <= tokens:
+        others = len(text.translate(_DELETE_LETTERS_AND_SPACES))
+        upper_bound = others + len(text.split()) + (len(text) - others) // 7
+        if upper_bound <= tokens:
             return False
     return count_tokens(text) > tokens
 
 
-def _sections(manuscript: ParsedDocument) -> Iterator[_Section]:
-    """The text under each heading. A heading with nothing under it goes with the next one's text."""
+def _sections(document: ParsedDocument) -> Iterator[_Section]:
+    """The text under each heading. A heading without text of its own belongs to the next section."""
     path: list[Block] = []
     start = 0
     body: list[Block] = []
-    for block in manuscript.blocks:
+    for block in document.blocks:
         if block.kind != "heading":
             body.append(block)
             continue
         if body:
-            yield _section(path, manuscript.title, start, block.start, body)
+            yield _section(path, document.title, start, block.start, body)
             body, start = [], block.start
         path = [*(above for above in path if above.level < block.level), block]
-    if body or manuscript.text[start:].strip():
-        yield _section(path, manuscript.title, start, len(manuscript.text), body)
+    if body or document.text[start:].strip():
+        yield _section(path, document.title, start, len(document.text), body)
 
 
 def _section(path: Sequence[Block], chapter: str, start: int, end: int, body: Sequence[Block]) -> _Section:
-    """A section under its heading path, without the chapter's own title, which stands before it anyway."""
+    """A section with the headings above it, without the chapter's title, which is stored separately."""
     headings = tuple(heading.title for heading in path if heading.title and heading.title != chapter)
     return _Section(headings, path[-1].anchor if path else "", start, end, tuple(body))
 
 
 def _spans(text: str, section: _Section, size: ChunkSize) -> Iterator[tuple[int, int]]:
-    """Where the section's chunks begin and end."""
-    if (whole := _trimmed(text, section.start, section.end)) is None:
+    """The start and end of each of the section's chunks."""
+    if (whole := _trim(text, section.start, section.end)) is None:
         return
-    if not _longer_than(size.largest, text[slice(*whole)]) or not section.blocks:  # a heading alone is never cut
+    if not _has_more_tokens(text[slice(*whole)], size.largest) or not section.blocks:  # a heading alone is never split
         yield whole
         return
-    for start, stop in _packed(text, _units(text, section, size), size):
-        if (span := _trimmed(text, start, stop)) is not None:
+    for start, stop in _fill_chunks(text, _units(text, section, size), size):
+        if (span := _trim(text, start, stop)) is not None:
             yield span
 
 
-def _packed(text: str, units: list[_Unit], size: ChunkSize) -> Iterator[tuple[int, int]]:
-    """Fill chunks up to the largest size; begin each with the end of the one before."""
+def _fill_chunks(text: str, units: list[_Unit], size: ChunkSize) -> Iterator[tuple[int, int]]:
+    """Fill chunks up to the largest size; each begins with the last sentences of the one before."""
     pending = list(reversed(units))
     current: list[_Unit] = []
     filled = 0
@@ -192,21 +193,25 @@ def _packed(text: str, units: list[_Unit], size: ChunkSize) -> Iterator[tuple[in
             current.append(unit)
             filled += unit.tokens
             continue
-        if filled < size.smallest and unit.kind in ("text", "list") and len(parts := _sentences(text, unit, size)) > 1:
+        if (
+            filled < size.smallest
+            and unit.kind in ("text", "list")
+            and len(parts := _split_sentences(text, unit, size)) > 1
+        ):
             pending.extend(reversed(parts))
             continue
         yield current[0].start, unit.start
-        carried = _tail(text, current, size)
-        current = [*carried, unit] if sum(part.tokens for part in carried) + unit.tokens <= size.largest else [unit]
+        overlap = _overlap(text, current, size)
+        current = [*overlap, unit] if sum(part.tokens for part in overlap) + unit.tokens <= size.largest else [unit]
         filled = sum(part.tokens for part in current)
     if current:
         yield current[0].start, current[-1].end
 
 
 def _units(text: str, section: _Section, size: ChunkSize) -> list[_Unit]:
-    """Paragraphs, and lists and tables as wholes where they fit; what is too long is cut to fit.
+    """The section's paragraphs, lists and tables. A list or table that fits a chunk is one unit; others are split.
 
-    A unit reaches to where the next begins, and the first starts with the heading, so no line is lost.
+    Each unit ends where the next begins, and the first begins with the heading, so no line is lost.
     """
     starts = [section.start, *(block.start for block in section.blocks[1:]), section.end]
     leaves = [
@@ -224,31 +229,31 @@ def _units(text: str, section: _Section, size: ChunkSize) -> list[_Unit]:
             kind: BlockKind = "list" if all(part.kind in ("text", "list") for part in parts) else "code"
             units.append(_Unit(parts[0].start, parts[-1].end, tokens, kind))
         else:
-            units.extend(piece for part in parts for piece in _fitting(text, part, size))
+            units.extend(piece for part in parts for piece in _split_to_fit(text, part, size))
     return units
 
 
-def _fitting(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
+def _split_to_fit(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
     if unit.tokens <= size.largest or unit.kind in ("code", "math"):
         return [unit]
-    return _lines(text, unit, size) if unit.kind == "table" else _sentences(text, unit, size)
+    return _split_lines(text, unit, size) if unit.kind == "table" else _split_sentences(text, unit, size)
 
 
-def _sentences(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
-    """The unit's sentences; one that is longer than a chunk is cut between words."""
+def _split_sentences(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
+    """The unit's sentences; a sentence longer than a chunk is split between words."""
     bounds = [unit.start + start for start, _ in sentence_spans(text[unit.start : unit.end])]
-    return _cut(text, unit, sorted({unit.start, *bounds}), size)
+    return _split_at(text, unit, sorted({unit.start, *bounds}), size)
 
 
-def _lines(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
+def _split_lines(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
     bounds = [
         unit.start,
         *(unit.start + match.end() for match in re.finditer("\n", text[unit.start : unit.end - 1])),
     ]
-    return _cut(text, unit, bounds, size)
+    return _split_at(text, unit, bounds, size)
 
 
-def _cut(text: str, unit: _Unit, bounds: list[int], size: ChunkSize) -> list[_Unit]:
+def _split_at(text: str, unit: _Unit, bounds: list[int], size: ChunkSize) -> list[_Unit]:
     parts: list[_Unit] = []
     for start, end in pairwise([*bounds, unit.end]):
         tokens = [match.start() for match in _TOKEN.finditer(text, start, end)]
@@ -263,14 +268,14 @@ def _cut(text: str, unit: _Unit, bounds: list[int], size: ChunkSize) -> list[_Un
     return parts
 
 
-def _tail(text: str, units: Sequence[_Unit], size: ChunkSize) -> list[_Unit]:
-    """The last sentences of a chunk, up to the overlap; code, tables and formulas are not repeated."""
+def _overlap(text: str, units: Sequence[_Unit], size: ChunkSize) -> list[_Unit]:
+    """The last sentences of a chunk, up to the size of the overlap; code, tables and formulas are not repeated."""
     tail: list[_Unit] = []
     room = size.overlap
     for unit in reversed(units):
         if unit.kind not in ("text", "list"):
             break
-        for part in reversed(_sentences(text, unit, size)):
+        for part in reversed(_split_sentences(text, unit, size)):
             if part.tokens > room:
                 return tail
             tail.insert(0, part)
@@ -278,12 +283,12 @@ def _tail(text: str, units: Sequence[_Unit], size: ChunkSize) -> list[_Unit]:
     return tail
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The span without blank lines around it; None where nothing is left. Indentation stays: it is code's."""
-    words = text[start:end]
-    if not words.strip():
+def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The span without blank lines around it; None if it is blank. Indentation stays: code needs it."""
+    span = text[start:end]
+    if not span.strip():
         return None
-    lead = len(words) - len(words.lstrip())
-    newline = words.rfind("\n", 0, lead)
+    leading = len(span) - len(span.lstrip())
+    newline = span.rfind("\n", 0, leading)
     start += newline + 1 if newline != -1 else 0
-    return start, end - (len(words) - len(words.rstrip()))
+    return start, end - (len(span) - len(span.rstrip()))

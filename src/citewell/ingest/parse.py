@@ -1,4 +1,7 @@
-"""Read one document: bytes, then the reader its suffix asks for. What cannot be read says why in one line."""
+"""Parse one document with the reader for its file suffix.
+
+What cannot be read raises UnreadableFile with the reason in one line.
+"""
 
 import hashlib
 from pathlib import Path, PurePosixPath
@@ -10,18 +13,18 @@ from citewell.ingest.site_paths import title_of
 from citewell.models import ParsedDocument
 
 READER_VERSION = 3
-"""Raise it when readers or chunking give other chunks for the same bytes: every file is then read anew."""
+"""Increase it when readers or chunking change the chunks of the same bytes: every file is then read again."""
 
-LARGEST_FILE_BYTES = 50_000_000
+MAX_FILE_BYTES = 50_000_000
 
-_MARKDOWN = (".md", ".mdx")
-SUFFIXES = (*_MARKDOWN, ".rst", ".html", ".htm", ".pdf", ".docx", ".txt", *LANGUAGES)
+SUFFIXES = (".md", ".mdx", ".rst", ".html", ".htm", ".pdf", ".docx", ".txt", *LANGUAGES)
 
 
 def read_bytes(location: Path) -> bytes:
+    """The file's bytes; raises UnreadableFile if it is too large or cannot be opened."""
     try:
-        if (size := location.stat().st_size) > LARGEST_FILE_BYTES:
-            limit = LARGEST_FILE_BYTES // 1_000_000
+        if (size := location.stat().st_size) > MAX_FILE_BYTES:
+            limit = MAX_FILE_BYTES // 1_000_000
             raise UnreadableFile(f"{size / 1e6:.0f} MB is more than the {limit} MB a file may have; split it")
         return location.read_bytes()
     except OSError as error:
@@ -29,33 +32,33 @@ def read_bytes(location: Path) -> bytes:
 
 
 def fingerprint(content: bytes, recipe: str) -> str:
-    """Equal exactly when the same bytes would be read and cut the same way; `recipe` says how."""
+    """Equal only if the same bytes are parsed and chunked in the same way; `recipe` describes the way."""
     return hashlib.sha256(f"{READER_VERSION}:{recipe}:".encode() + content).hexdigest()
 
 
-def check_kind(path: str) -> None:
-    """Raise UnreadableFile for a file that there is no reader for, going by its name."""
+def check_suffix(path: str) -> None:
+    """Raise UnreadableFile if there is no reader for the file's suffix."""
     suffix = PurePosixPath(path).suffix
     if suffix.lower() not in SUFFIXES:
         raise UnreadableFile(f"cannot read {suffix or 'a file without a suffix'}; readable are {', '.join(SUFFIXES)}")
 
 
 def parse(path: str, content: bytes) -> ParsedDocument:
-    """The manuscript in a document's bytes."""
-    check_kind(path)
+    """Parse a document's bytes."""
+    check_suffix(path)
     if not content.strip():
         raise UnreadableFile("an empty file")
-    return _read(PurePosixPath(path).suffix.lower(), content, fallback_title=title_of(path))
+    return _read_by_suffix(PurePosixPath(path).suffix.lower(), content, fallback_title=title_of(path))
 
 
-def _read(suffix: str, content: bytes, *, fallback_title: str) -> ParsedDocument:
+def _read_by_suffix(suffix: str, content: bytes, *, fallback_title: str) -> ParsedDocument:
     match suffix:
         case ".md" | ".mdx":
-            return read_markdown(_decoded(content), mdx=suffix == ".mdx", fallback_title=fallback_title)
+            return read_markdown(_decode(content), mdx=suffix == ".mdx", fallback_title=fallback_title)
         case ".rst":
             from citewell.ingest.readers.rst import read_rst
 
-            return read_rst(_decoded(content), fallback_title=fallback_title)
+            return read_rst(_decode(content), fallback_title=fallback_title)
         case ".html" | ".htm":
             from citewell.ingest.readers.html import read_html
 
@@ -69,13 +72,13 @@ def _read(suffix: str, content: bytes, *, fallback_title: str) -> ParsedDocument
 
             return read_docx(content, fallback_title=fallback_title)
         case ".txt":
-            return read_text(_decoded(content), fallback_title=fallback_title)
+            return read_text(_decode(content), fallback_title=fallback_title)
         case _:
-            return read_code(_decoded(content), fallback_title=fallback_title, language=LANGUAGES[suffix])
+            return read_code(_decode(content), fallback_title=fallback_title, language=LANGUAGES[suffix])
 
 
-def _decoded(content: bytes) -> str:
-    """Text as UTF-8, or UTF-16 where it says so; the same book checked out with other line ends has the same ids."""
+def _decode(content: bytes) -> str:
+    """Decode UTF-8, or UTF-16 with a byte order mark. Line ends become "\\n", so chunk ids do not depend on them."""
     encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         source = content.decode(encoding)

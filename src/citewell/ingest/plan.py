@@ -1,4 +1,7 @@
-"""Compare what was found with what is known, and say what an ingest would do. Changes nothing."""
+"""Compare the walked files with the indexed documents: which files to read, which documents to remove.
+
+Changes nothing.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +17,7 @@ from citewell.models import KnownDocument
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an ingest will do; `errors` are files that could not even be opened."""
+    """What an ingest will do. `vanished` are paths of documents whose file is gone; `errors` name unreadable files."""
 
     added: tuple[SourceFile, ...]
     changed: tuple[SourceFile, ...]
@@ -27,69 +30,79 @@ class Plan:
         return tuple(sorted((*self.added, *self.changed), key=lambda file: file.path))
 
 
-def plan(
+def compare(
     files: Sequence[SourceFile], known: Mapping[str, KnownDocument], recipe: Recipe, *, walked: Sequence[Path]
 ) -> Plan:
-    """Which files to read anew: those whose bytes, or the way we read them, are not what is known."""
+    """Sort the files into added, changed and unchanged, and find the documents whose file vanished.
+
+    A file is unchanged if its bytes and the way we parse and chunk them are the same as at the last ingest.
+    """
     added: list[SourceFile] = []
     changed: list[SourceFile] = []
     unchanged: list[SourceFile] = []
     errors: list[str] = []
-    moved = _moved(files, known)
+    moved_roots = _find_moved_roots(files, known)
     for file in files:
-        before = known.get(file.path)
-        if before is None:
+        document = known.get(file.path)
+        if document is None:
             added.append(file)
             continue
         try:
-            _check_place(file, before, moved)
-            # Of an upload and a file of the same path the newer stands; with the same words, as what it came as.
-            same_kind = bool(before.root) == (file.root is not None)
-            same = same_kind and before.fingerprint == recipe.fingerprint(file, read_bytes(file.location))
+            _check_same_place(file, document, moved_roots)
+            # An upload and a file can have the same path. The newer one replaces the other, even with the same text.
+            same_kind = bool(document.root) == (file.root is not None)
+            is_unchanged = same_kind and document.fingerprint == recipe.fingerprint(file, read_bytes(file.location))
         except UnreadableFile as error:
             errors.append(f"{file.path}: {error}")
             continue
-        (unchanged if same else changed).append(file)
-    vanished = _vanished(files, known, walked, moved)
+        (unchanged if is_unchanged else changed).append(file)
+    vanished = _find_vanished(files, known, walked, moved_roots)
     return Plan(tuple(added), tuple(changed), tuple(unchanged), tuple(vanished), tuple(errors))
 
 
-def _check_place(file: SourceFile, before: KnownDocument, moved: Mapping[str, str]) -> None:
-    if file.root is None or not before.root:
+def _check_same_place(file: SourceFile, document: KnownDocument, moved_roots: Mapping[str, str]) -> None:
+    """Raise UnreadableFile if the document's path belongs to another file that still exists."""
+    if file.root is None or not document.root:
         return
-    other = Path(moved.get(before.root, before.root), file.path)
-    if other != file.root / file.path and other.is_file():
-        raise UnreadableFile(f"{other} has the same path in this project; use another --project")
+    indexed_file = Path(moved_roots.get(document.root, document.root), file.path)
+    if indexed_file != file.root / file.path and indexed_file.is_file():
+        raise UnreadableFile(f"{indexed_file} has the same path in this project; use another --project")
 
 
-def _moved(files: Sequence[SourceFile], known: Mapping[str, KnownDocument]) -> dict[str, str]:
-    """Folders that are the same book in another place (a second checkout): most files of the one are in the other."""
-    files_of = Counter(str(file.root) for file in files)
-    known_of = Counter(one.root for one in known.values())
-    pairs = Counter(
+def _find_moved_roots(files: Sequence[SourceFile], known: Mapping[str, KnownDocument]) -> dict[str, str]:
+    """Old root → new root, for folders that are the same book in another place (a second checkout).
+
+    Two folders are the same book if more than half of the files of each are in the other.
+    """
+    files_per_root = Counter(str(file.root) for file in files)
+    known_per_root = Counter(document.root for document in known.values())
+    shared_paths = Counter(
         (known[file.path].root, str(file.root))
         for file in files
         if file.root and file.path in known and known[file.path].root
     )
     return {
         old: new
-        for (old, new), shared in pairs.items()
-        if old != new and shared * 2 > max(files_of[new], known_of[old])
+        for (old, new), shared in shared_paths.items()
+        if old != new and shared * 2 > max(files_per_root[new], known_per_root[old])
     }
 
 
-def _vanished(
-    files: Sequence[SourceFile], known: Mapping[str, KnownDocument], walked: Sequence[Path], moved: Mapping[str, str]
+def _find_vanished(
+    files: Sequence[SourceFile],
+    known: Mapping[str, KnownDocument],
+    walked: Sequence[Path],
+    moved_roots: Mapping[str, str],
 ) -> Iterator[str]:
-    """Paths that were walked past without finding their file, or whose file is gone with its folder.
+    """Paths of documents whose file was not found in a walked folder, or no longer exists elsewhere.
 
-    What was uploaded never had a file and stays.
+    Uploaded documents never had a file and stay.
     """
-    seen = {file.path for file in files}
+    paths = {file.path for file in files}
     folders = [path.resolve() for path in walked]
-    for path, before in sorted(known.items()):
-        if not before.root:
+    for path, document in sorted(known.items()):
+        if not document.root:
             continue
-        location = Path(moved.get(before.root, before.root), path)
-        if path not in seen and (any(map(location.is_relative_to, folders)) or not location.is_file()):
+        location = Path(moved_roots.get(document.root, document.root), path)
+        if path not in paths and (any(map(location.is_relative_to, folders)) or not location.is_file()):
             yield path

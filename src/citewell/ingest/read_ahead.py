@@ -1,6 +1,6 @@
-"""Read documents ahead of the embedder: in a thread for a few pages, in processes of their own for many.
+"""Parse and chunk documents ahead of the embedder: few files in a thread, many in worker processes.
 
-A process of its own also means that a file which crashes its parser costs one line of errors, not the run.
+A file that crashes its parser ends only a worker process: it becomes one error, and the run continues.
 """
 
 import asyncio
@@ -23,60 +23,62 @@ from citewell.ingest.site_paths import part_of, url_of
 from citewell.ingest.walk import SourceFile
 from citewell.models import Chunk, Document, Project, document_id
 
-_WORTH_PROCESSES = 4_000_000  # bytes; starting one costs about half a second
-_PARSERS_THAT_CRASH = (".pdf",)  # native code: a hostile file may end the process
+_MIN_BYTES_FOR_PROCESSES = 4_000_000  # starting a process takes about half a second
+_CRASHABLE_SUFFIXES = (".pdf",)  # parsed by native code: a hostile file may end the process
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How documents are read and cut."""
+    """How documents are parsed and chunked."""
 
     size: ChunkSize
     base_url: str | None = None
 
     def fingerprint(self, file: SourceFile, content: bytes) -> str:
-        cut = f"{self.size.smallest}:{self.size.largest}:{self.size.overlap}"
-        return fingerprint(content, f"{cut}:{self.base_url or ''}:{part_of(file.root, file.path)}")
+        """Of the file's bytes and of everything else that its chunks depend on."""
+        sizes = f"{self.size.smallest}:{self.size.largest}:{self.size.overlap}"
+        return fingerprint(content, f"{sizes}:{self.base_url or ''}:{part_of(file.root, file.path)}")
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """A document as it was read."""
+class ChunkedDocument:
+    """A document after parsing, with its chunks."""
 
     document: Document
     chunks: list[Chunk]
     warnings: list[str]
 
 
-def read_document(file: SourceFile, project: Project, recipe: Recipe) -> Read:
+def read_document(file: SourceFile, project: Project, recipe: Recipe) -> ChunkedDocument:
+    """Parse and chunk one file."""
     content = read_bytes(file.location)
-    manuscript = parse(file.path, content)
+    parsed = parse(file.path, content)
     identity = document_id(project, file.path)
-    url = url_of(recipe.base_url, file.path, slug=manuscript.slug) if recipe.base_url else None
-    chunks, warnings = chunk(manuscript, document_id=identity, source=file.path, size=recipe.size, url=url)
+    url = url_of(recipe.base_url, file.path, slug=parsed.slug) if recipe.base_url else None
+    chunks, warnings = chunk(parsed, document_id=identity, source=file.path, size=recipe.size, url=url)
     if not chunks:
-        warnings.append(f"{file.path}: nothing to read in it")  # a page that only imports another, say
+        warnings.append(f"{file.path}: nothing to read in it")  # for example a page that only imports another
     document = Document(
         id=identity,
         path=file.path,
-        title=manuscript.title,
-        text=manuscript.text,
+        title=parsed.title,
+        text=parsed.text,
         fingerprint=recipe.fingerprint(file, content),
         part=part_of(file.root, file.path),
         url=url,
         root=str(file.root) if file.root else "",
     )
-    return Read(document, chunks, warnings)
+    return ChunkedDocument(document, chunks, warnings)
 
 
 async def read_ahead(
     files: Sequence[SourceFile], *, project: Project, recipe: Recipe
-) -> AsyncIterator[tuple[SourceFile, Read | UnreadableFile]]:
-    """Each file with what was read of it, in order, a few of them ahead of whoever asks."""
+) -> AsyncIterator[tuple[SourceFile, ChunkedDocument | UnreadableFile]]:
+    """Parse and chunk the files in order, a few of them ahead of the consumer. Yields each file with its outcome."""
     loop = asyncio.get_running_loop()
-    with _readers(files) as (executor, workers):
+    with _start_executor(files) as (executor, workers):
         waiting = deque(files)
-        ahead: deque[tuple[SourceFile, asyncio.Future[Read]]] = deque()
+        ahead: deque[tuple[SourceFile, asyncio.Future[ChunkedDocument]]] = deque()
         while waiting or ahead:
             while waiting and len(ahead) < 4 * workers:
                 file = waiting.popleft()
@@ -87,19 +89,20 @@ async def read_ahead(
             except UnreadableFile as error:
                 yield file, error
             except BrokenProcessPool:
-                # One of those in flight ended its process. Each gets a process of its own, so that only it fails.
+                # One of the files in flight crashed its process. Each now gets its own process, so only that one fails.
                 suspects = [file, *(other for other, _ in ahead), *waiting]
-                async for suspect in _one_by_one(suspects, project=project, recipe=recipe):
+                async for suspect in _read_in_own_processes(suspects, project=project, recipe=recipe):
                     yield suspect
                 return
 
 
-async def _one_by_one(
+async def _read_in_own_processes(
     files: Iterable[SourceFile], *, project: Project, recipe: Recipe
-) -> AsyncIterator[tuple[SourceFile, Read | UnreadableFile]]:
+) -> AsyncIterator[tuple[SourceFile, ChunkedDocument | UnreadableFile]]:
+    """Parse and chunk each file in a new process."""
     loop = asyncio.get_running_loop()
     for file in files:
-        with _processes(1) as executor:
+        with _process_pool(1) as executor:
             try:
                 yield file, await loop.run_in_executor(executor, read_document, file, project, recipe)
             except UnreadableFile as error:
@@ -109,22 +112,23 @@ async def _one_by_one(
 
 
 @contextmanager
-def _readers(files: Sequence[SourceFile]) -> Iterator[tuple[Executor, int]]:
-    bulk = sum(_size(file) for file in files)
+def _start_executor(files: Sequence[SourceFile]) -> Iterator[tuple[Executor, int]]:
+    """A thread for a few small files, else one process per core; with the number of workers."""
+    total_bytes = sum(_file_size(file) for file in files)
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    risky = any(file.path.lower().endswith(_PARSERS_THAT_CRASH) for file in files)
-    if bulk < _WORTH_PROCESSES and not risky:
+    may_crash = any(file.path.lower().endswith(_CRASHABLE_SUFFIXES) for file in files)
+    if total_bytes < _MIN_BYTES_FOR_PROCESSES and not may_crash:
         with ThreadPoolExecutor(1) as thread:
             yield thread, 1
     else:
-        with _processes(workers) as pool:
+        with _process_pool(workers) as pool:
             yield pool, workers
 
 
 @contextmanager
-def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
+def _process_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     pool = ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_begin_worker, initargs=(os.getpid(),)
+        workers, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(os.getpid(),)
     )
     try:
         yield pool
@@ -132,19 +136,19 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _begin_worker(parent: int) -> None:
-    """A worker leaves Ctrl-C to its parent, and does not outlive it."""
+def _start_worker(parent: int) -> None:
+    """Ignore Ctrl-C, which the parent handles, and exit when the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def watch() -> None:
+    def watch_parent() -> None:
         while os.getppid() == parent:
             time.sleep(1)
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=watch_parent, daemon=True).start()
 
 
-def _size(file: SourceFile) -> int:
+def _file_size(file: SourceFile) -> int:
     try:
         return file.location.stat().st_size
     except OSError:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from citewell.answer.reply import NumberedMarkers
-from citewell.answer.writing import Pipeline
+from citewell.answer.writing.pipeline import Pipeline
 from citewell.models import Passage, Piece
 from tests.answer.sanitize.sanitize_cases import INSTRUCTIONS, PAGE
 from tests.answer.sanitize.sanitize_cases import TABLE as UNSAFE

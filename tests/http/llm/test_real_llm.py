@@ -1,4 +1,4 @@
-"""A real LLM behind the doors: too small to obey, so whatever it says must still leave true citations only."""
+"""A real LLM behind the endpoints: too small to obey, so whatever it says must still leave true citations only."""
 
 import os
 import re

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from citewell.errors import UnreadableFile
 from citewell.ingest.readers.docx import read_docx
 from citewell.models import ParsedDocument
+from tests.ingest.readers.docx_files import FOOTNOTES, NUMBERING, STYLES, item, package, packed, paragraph, run
 from tests.ingest.readers.soundness import assert_sound
-from tests.ingest.readers.word import FOOTNOTES, NUMBERING, STYLES, item, package, packed, paragraph, run
 
 
 def read(content: bytes) -> ParsedDocument:
-    manuscript = read_docx(content, fallback_title="File name")
-    assert_sound(manuscript)
-    return manuscript
+    parsed = read_docx(content, fallback_title="File name")
+    assert_sound(parsed)
+    return parsed
 
 
 def shown(body: str) -> str:
@@ -183,9 +183,9 @@ def test_a_document_made_by_a_program_reads_well() -> None:
     document.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
     document.sections[0].header.paragraphs[0].text = "Page header"
     document.sections[0].footer.paragraphs[0].text = "Page footer"
-    manuscript = read(saved(document))
-    assert manuscript.title == "Wintering bees"
-    assert manuscript.text == (
+    parsed = read(saved(document))
+    assert parsed.title == "Wintering bees"
+    assert parsed.text == (
         "# Wintering bees\n\nHow to keep a hive alive\n\n# What you need\n\n- sugar\n- a mouse guard\n\n"
         "1. weigh\n2. feed\n\n> Bees do not sleep.\n\n```\nhive --weigh\n```\n\n"
         "| Year | Sugar |\n| --- | --- |\n| 1998 | 16 kg |\n"
@@ -296,8 +296,8 @@ HOSTILE = {
 def test_a_hostile_body_is_read_in_reasonable_time(body: str) -> None:
     random = "".join(chr(33 + (n * n * 7919 + n) % 57) for n in range(60_000)).replace("<", "").replace("&", "")
     content = package(body + paragraph(random), styles=STYLES, numbering=NUMBERING)
-    manuscript = read_docx(content, fallback_title="F")
-    assert "deep" in manuscript.text or "deep" not in body
+    parsed = read_docx(content, fallback_title="F")
+    assert "deep" in parsed.text or "deep" not in body
 
 
 _texts = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=40)
@@ -308,13 +308,13 @@ _paragraph = st.tuples(
 
 @given(st.lists(_paragraph, max_size=8))
 @settings(max_examples=25, deadline=None)
-def test_any_paragraphs_give_a_sound_manuscript(paragraphs: list[tuple[str, str | None]]) -> None:
+def test_any_paragraphs_give_a_sound_document(paragraphs: list[tuple[str, str | None]]) -> None:
     document = docx.Document()
     for text, style in paragraphs:
         document.add_paragraph(text, style=style)
     content = saved(document)
-    manuscript = read(content)
-    assert manuscript == read(content)
+    parsed = read(content)
+    assert parsed == read(content)
 
 
 @given(st.lists(st.text(alphabet="abc é漢.,", min_size=1, max_size=30).filter(str.strip), min_size=1, max_size=8))
@@ -350,7 +350,7 @@ def _around(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 @given(st.recursive(_leaves, _around, max_leaves=30))
 @settings(max_examples=150, deadline=None)
-def test_any_nesting_of_elements_gives_a_sound_manuscript(body: str) -> None:
+def test_any_nesting_of_elements_gives_a_sound_document(body: str) -> None:
     shown(f"{body}<w:p>{body}</w:p>")
 
 

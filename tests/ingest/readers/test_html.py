@@ -16,9 +16,9 @@ PAGES = Path(__file__).parent / "pages"
 
 
 def read(source: str) -> ParsedDocument:
-    manuscript = read_html(source.encode(), fallback_title="File name")
-    assert_sound(manuscript)
-    return manuscript
+    parsed = read_html(source.encode(), fallback_title="File name")
+    assert_sound(parsed)
+    return parsed
 
 
 @pytest.mark.parametrize(
@@ -233,11 +233,11 @@ def test_items_of_one_list_share_a_group_and_tables_have_their_own() -> None:
 
 @pytest.mark.parametrize("path", sorted(PAGES.glob("*.html")), ids=lambda path: path.stem)
 def test_a_page_of_a_known_kind_reads_as_a_person_would_copy_it(path: Path) -> None:
-    manuscript = read_html(path.read_bytes(), fallback_title="F")
-    assert_sound(manuscript)
-    headings = [f"{block.title} #{block.anchor}" for block in manuscript.blocks if block.kind == "heading"]
+    parsed = read_html(path.read_bytes(), fallback_title="F")
+    assert_sound(parsed)
+    headings = [f"{block.title} #{block.anchor}" for block in parsed.blocks if block.kind == "heading"]
     expected = path.with_suffix(".txt").read_text(encoding="utf-8")
-    assert f"{manuscript.title}\n{headings}\n\n{manuscript.text}" == expected
+    assert f"{parsed.title}\n{headings}\n\n{parsed.text}" == expected
 
 
 HOSTILE = {
@@ -270,8 +270,8 @@ HOSTILE = {
 
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_page_is_read_in_reasonable_time_and_space(hostile: str) -> None:
-    manuscript = read_html(hostile.encode(), fallback_title="F")
-    assert len(manuscript.text) <= 40 * len(hostile)
+    parsed = read_html(hostile.encode(), fallback_title="F")
+    assert len(parsed.text) <= 40 * len(hostile)
 
 
 def test_words_nested_too_deep_are_kept_in_order() -> None:
@@ -304,9 +304,9 @@ _soup = st.lists(st.one_of(_opening, _tags.map(lambda tag: f"</{tag}>"), _words)
 
 @given(_soup)
 @settings(max_examples=200, deadline=None)
-def test_any_soup_of_tags_gives_a_sound_manuscript(source: str) -> None:
-    manuscript = read(source)
-    assert manuscript == read(source)
+def test_any_soup_of_tags_gives_a_sound_document(source: str) -> None:
+    parsed = read(source)
+    assert parsed == read(source)
 
 
 _element = st.tuples(_tags, _attributes)
@@ -323,7 +323,7 @@ _tree = st.recursive(_words, _around, max_leaves=30)
 
 @given(_tree)
 @settings(max_examples=150, deadline=None)
-def test_any_nesting_of_tags_gives_a_sound_manuscript(source: str) -> None:
+def test_any_nesting_of_tags_gives_a_sound_document(source: str) -> None:
     read(source)
 
 

@@ -12,28 +12,28 @@ from hypothesis import strategies as st
 
 from citewell.errors import UnreadableFile
 from citewell.ingest.readers.pdf import read_pdf
-from citewell.ingest.readers.pdf.blocks import OutlineEntry, compose
+from citewell.ingest.readers.pdf.blocks import OutlineEntry, build_document
 from citewell.ingest.readers.pdf.layout import (
     Line,
     Piece,
     clean,
+    collect_words,
     contents_entry,
-    join,
+    join_lines,
     lines_in_order,
-    vocabulary,
     without_running_lines,
 )
 from citewell.ingest.readers.pdf.tables import table_at
 from citewell.models import ParsedDocument
-from tests.ingest.readers.pages import Word, body, make_pdf
+from tests.ingest.readers.pdf_files import Word, body, make_pdf
 
 
 def read(*pages: Sequence[Word], fallback_title: str = "File") -> ParsedDocument:
     return read_pdf(make_pdf(pages), fallback_title=fallback_title)
 
 
-def check_blocks(manuscript: ParsedDocument) -> None:
-    text, blocks = manuscript.text, manuscript.blocks
+def check_blocks(parsed: ParsedDocument) -> None:
+    text, blocks = parsed.text, parsed.blocks
     for block in blocks:
         assert 0 <= block.start < block.end <= len(text)
         assert block.start == 0 or text[block.start - 1] == "\n"
@@ -44,9 +44,9 @@ def check_blocks(manuscript: ParsedDocument) -> None:
         assert not text[before.end : after.start].strip()
     outside = text[: blocks[0].start] + text[blocks[-1].end :] if blocks else text
     assert not outside.strip()
-    assert list(manuscript.page_starts) == sorted(manuscript.page_starts)
+    assert list(parsed.page_starts) == sorted(parsed.page_starts)
     starts = {block.start for block in blocks}
-    assert all(start in starts or start in (0, len(text)) for start in manuscript.page_starts)
+    assert all(start in starts or start in (0, len(text)) for start in parsed.page_starts)
 
 
 PROSE = (
@@ -57,25 +57,25 @@ PROSE = (
 
 
 def test_lines_become_paragraphs_and_gaps_part_them() -> None:
-    manuscript = read([*body(*PROSE), *body(*PROSE, top=630)])
-    assert manuscript.text == f"{' '.join(PROSE)}\n\n{' '.join(PROSE)}\n"
-    assert [block.kind for block in manuscript.blocks] == ["text", "text"]
-    check_blocks(manuscript)
+    parsed = read([*body(*PROSE), *body(*PROSE, top=630)])
+    assert parsed.text == f"{' '.join(PROSE)}\n\n{' '.join(PROSE)}\n"
+    assert [block.kind for block in parsed.blocks] == ["text", "text"]
+    check_blocks(parsed)
 
 
 def test_an_indented_line_after_a_sentence_begins_a_paragraph() -> None:
     full = "The valve is closed as long as nobody turns the wheel on its back side."
-    manuscript = read([(full, 90, 700, 11), (full, 72, 686, 11), (full, 90, 672, 11), (full, 72, 658, 11)])
-    assert manuscript.text == f"{full} {full}\n\n{full} {full}\n"
+    parsed = read([(full, 90, 700, 11), (full, 72, 686, 11), (full, 90, 672, 11), (full, 72, 658, 11)])
+    assert parsed.text == f"{full} {full}\n\n{full} {full}\n"
 
 
 def test_a_line_that_ends_before_it_must_ends_its_paragraph() -> None:
-    manuscript = read(body(*PROSE, "Another thought begins here, although there is no gap before it at all."))
-    assert len(manuscript.blocks) == 2
+    parsed = read(body(*PROSE, "Another thought begins here, although there is no gap before it at all."))
+    assert len(parsed.blocks) == 2
 
 
 def test_larger_and_bold_lines_are_headings() -> None:
-    manuscript = read(
+    parsed = read(
         [
             ("Pumps and Valves", 72, 740, 24),
             ("Pumps", 72, 700, 16),
@@ -86,11 +86,11 @@ def test_larger_and_bold_lines_are_headings() -> None:
             *body(*PROSE, top=480),
         ]
     )
-    headings = [(block.level, block.title) for block in manuscript.blocks if block.kind == "heading"]
+    headings = [(block.level, block.title) for block in parsed.blocks if block.kind == "heading"]
     assert headings == [(1, "Pumps and Valves"), (2, "Pumps"), (3, "Small pumps"), (2, "Valves")]
-    assert manuscript.title == "Pumps and Valves"
-    assert "\n### Small pumps\n\nThe pump" in manuscript.text
-    check_blocks(manuscript)
+    assert parsed.title == "Pumps and Valves"
+    assert "\n### Small pumps\n\nThe pump" in parsed.text
+    check_blocks(parsed)
 
 
 def test_the_outline_names_headings_that_look_like_text() -> None:
@@ -124,29 +124,29 @@ def test_bullets_become_list_items_of_one_group() -> None:
     items = [("\x95", 80, 640, 11), ("first item, which is long enough to need", 95, 640, 11)]
     items += [("another line", 95, 626, 11), ("\x95", 80, 612, 11), ("second item", 95, 612, 11)]
     words: list[Word] = [*body(*PROSE), *((text.replace("\x95", "•"), x, y, size) for text, x, y, size in items)]
-    manuscript = read([*words, *body(*PROSE, top=580)])
-    assert "\n- first item, which is long enough to need another line\n- second item\n\nThe" in manuscript.text
-    listed = [block for block in manuscript.blocks if block.kind == "list"]
+    parsed = read([*words, *body(*PROSE, top=580)])
+    assert "\n- first item, which is long enough to need another line\n- second item\n\nThe" in parsed.text
+    listed = [block for block in parsed.blocks if block.kind == "list"]
     assert len(listed) == 2
     assert len({block.group for block in listed}) == 1
-    check_blocks(manuscript)
+    check_blocks(parsed)
 
 
 def test_numbers_before_items_stay() -> None:
-    manuscript = read([*body("Do this:", "1. Open the valve.", "2. Start the pump.")])
-    assert "1. Open the valve.\n2. Start the pump.\n" in manuscript.text
-    assert [block.kind for block in manuscript.blocks] == ["text", "list", "list"]
+    parsed = read([*body("Do this:", "1. Open the valve.", "2. Start the pump.")])
+    assert "1. Open the valve.\n2. Start the pump.\n" in parsed.text
+    assert [block.kind for block in parsed.blocks] == ["text", "list", "list"]
 
 
 def test_a_table_s_rows_are_pipe_rows() -> None:
     rows = [("Plan", "Cost", "Visits"), ("Standard", "$20", "12"), ("Plus", "$45", "unlimited")]
     words = [(cell, 72 + 150 * c, 600 - 16 * r, 11.0) for r, row in enumerate(rows) for c, cell in enumerate(row)]
-    manuscript = read([*body(*PROSE), *words, *body(*PROSE, top=500)])
+    parsed = read([*body(*PROSE), *words, *body(*PROSE, top=500)])
     table = "| Plan | Cost | Visits |\n| --- | --- | --- |\n| Standard | $20 | 12 |\n| Plus | $45 | unlimited |\n"
-    (block,) = (block for block in manuscript.blocks if block.kind == "table")
-    assert manuscript.text[block.start : block.end] == table
+    (block,) = (block for block in parsed.blocks if block.kind == "table")
+    assert parsed.text[block.start : block.end] == table
     assert block.group is not None
-    check_blocks(manuscript)
+    check_blocks(parsed)
 
 
 def test_a_cell_of_two_lines_is_one_cell() -> None:
@@ -157,10 +157,10 @@ def test_a_cell_of_two_lines_is_one_cell() -> None:
 
 def test_typewriter_lines_are_a_fenced_block() -> None:
     code: list[Word] = [("def pump():", 72, 600, 10, "F3"), ("return 1", 96, 588, 10, "F3")]
-    manuscript = read([*body(*PROSE), *code, *body(*PROSE, top=560)])
-    assert "\n```\ndef pump():\n    return 1\n```\n" in manuscript.text
-    assert [block.kind for block in manuscript.blocks] == ["text", "code", "text"]
-    check_blocks(manuscript)
+    parsed = read([*body(*PROSE), *code, *body(*PROSE, top=560)])
+    assert "\n```\ndef pump():\n    return 1\n```\n" in parsed.text
+    assert [block.kind for block in parsed.blocks] == ["text", "code", "text"]
+    check_blocks(parsed)
 
 
 LEFT = [f"left column line {n:02d} goes on and on to the edge" for n in range(12)]
@@ -171,9 +171,9 @@ RIGHT = [f"right column line {n:02d} goes on and on to the end" for n in range(1
 def test_two_columns_are_read_one_after_the_other(line_by_line: bool) -> None:
     left, right = body(*LEFT, x=50, size=9), body(*RIGHT, x=320, size=9)
     words = [word for pair in zip(left, right, strict=True) for word in pair] if line_by_line else [*left, *right]
-    manuscript = read([("A title over both of the columns", 72, 740, 20), *words])
-    assert manuscript.text.index("left column line 11") < manuscript.text.index("right column line 00")
-    assert "00 goes on and on to the edge left column line 01" in manuscript.text
+    parsed = read([("A title over both of the columns", 72, 740, 20), *words])
+    assert parsed.text.index("left column line 11") < parsed.text.index("right column line 00")
+    assert "00 goes on and on to the edge left column line 01" in parsed.text
 
 
 def test_a_word_broken_at_a_line_end_is_mended() -> None:
@@ -204,19 +204,19 @@ def test_two_pages_are_too_few_to_tell_a_header_from_text() -> None:
 
 
 def test_every_page_has_a_start_also_the_empty_ones() -> None:
-    manuscript = read([], body("One."), [], body("Two."), [])
-    assert manuscript.text == "One.\n\nTwo.\n"
-    assert manuscript.page_starts == (0, 0, 6, 6, 11)
-    assert bisect_right(manuscript.page_starts, manuscript.text.index("One")) == 2
-    assert bisect_right(manuscript.page_starts, manuscript.text.index("Two")) == 4
-    check_blocks(manuscript)
+    parsed = read([], body("One."), [], body("Two."), [])
+    assert parsed.text == "One.\n\nTwo.\n"
+    assert parsed.page_starts == (0, 0, 6, 6, 11)
+    assert bisect_right(parsed.page_starts, parsed.text.index("One")) == 2
+    assert bisect_right(parsed.page_starts, parsed.text.index("Two")) == 4
+    check_blocks(parsed)
 
 
 def test_a_sentence_over_a_page_break_stays_readable() -> None:
-    manuscript = read(body(*PROSE[:2]), body(*PROSE[2:]))
-    assert manuscript.text == f"{PROSE[0]} {PROSE[1]}\n{PROSE[2]}\n"
-    assert manuscript.text[manuscript.page_starts[1] :].startswith(PROSE[2])
-    check_blocks(manuscript)
+    parsed = read(body(*PROSE[:2]), body(*PROSE[2:]))
+    assert parsed.text == f"{PROSE[0]} {PROSE[1]}\n{PROSE[2]}\n"
+    assert parsed.text[parsed.page_starts[1] :].startswith(PROSE[2])
+    check_blocks(parsed)
 
 
 def test_a_turned_page_is_read_all_the_same() -> None:
@@ -304,7 +304,7 @@ def test_text_is_cleaned_as_it_would_be_typed(raw: str, shown: str) -> None:
     ],
 )
 def test_lines_are_joined_as_they_were_broken(first: str, second: str, known: str, joined: str) -> None:
-    assert join(first, second, frozenset(known.split())) == joined
+    assert join_lines(first, second, frozenset(known.split())) == joined
 
 
 def test_a_line_of_contents_loses_its_dots() -> None:
@@ -315,7 +315,9 @@ def test_a_line_of_contents_loses_its_dots() -> None:
 
 def test_a_heading_of_the_outline_needs_the_right_page() -> None:
     pages = [[line(Piece("Valves", 72, 110, 700, 11))], [line(Piece("Valves", 72, 110, 700, 11))]]
-    kinds = [block.kind for block in compose(pages, outline=[OutlineEntry("Valves", 1, 2)], fallback_title="F").blocks]
+    kinds = [
+        block.kind for block in build_document(pages, outline=[OutlineEntry("Valves", 1, 2)], fallback_title="F").blocks
+    ]
     assert kinds == ["text", "heading"]
 
 
@@ -352,15 +354,15 @@ def test_ordering_lines_loses_no_words(pieces: list[Piece]) -> None:
 @given(st.lists(_pieces, max_size=5))
 @settings(deadline=None)
 def test_whatever_stands_on_pages_gives_sound_blocks(pages: list[list[Piece]]) -> None:
-    manuscript = compose([lines_in_order(page) for page in pages], fallback_title="F")
-    check_blocks(manuscript)
-    assert len(manuscript.page_starts) == len(pages)
-    assert manuscript.title
+    parsed = build_document([lines_in_order(page) for page in pages], fallback_title="F")
+    check_blocks(parsed)
+    assert len(parsed.page_starts) == len(pages)
+    assert parsed.title
 
 
 @given(_text, _text, st.frozensets(_text))
 def test_joining_lines_keeps_every_letter(first: str, second: str, known: frozenset[str]) -> None:
-    joined = join(first, second, known)
+    joined = join_lines(first, second, known)
     assert [mark for mark in joined if mark.isalnum()] == [mark for mark in first + second if mark.isalnum()]
 
 
@@ -378,7 +380,7 @@ def test_joining_lines_keeps_every_letter(first: str, second: str, known: frozen
 )
 def test_hostile_pages_are_read_in_reasonable_time(page: list[Piece]) -> None:
     lines = lines_in_order(page)
-    vocabulary([lines])
+    collect_words([lines])
     without_running_lines([lines] * 3, body_size=11)
-    check_blocks(compose([lines], fallback_title="F"))
+    check_blocks(build_document([lines], fallback_title="F"))
     table_at(lines, 0, frozenset())

@@ -53,14 +53,18 @@ class PassageContext:
     async def search(self, query: str, limit: int, score_threshold: float) -> str:
         """What the tool `search_book_content` does."""
         try:
-            found = await retrieve(query, project=self.project, engines=self.engines, limit=limit, filters=self.filters)
+            retrieval = await retrieve(
+                query, project=self.project, engines=self.engines, limit=limit, filters=self.filters
+            )
         except EmptyKnowledgeBase:
             return search_results([])
         except CitewellError:
             return json.dumps({"results": [], "total_results": 0, "message": "The search failed. Answer without it."})
-        return search_results(self._add_all([one for one in found.passages if one.score >= score_threshold]))
+        return search_results(
+            self._add_all([passage for passage in retrieval.passages if passage.score >= score_threshold])
+        )
 
-    def assignment(
+    def writing_task(
         self,
         question: str,
         passages: Sequence[Passage],
@@ -76,10 +80,10 @@ class PassageContext:
             fit_question(question, round(free * QUESTION_SHARE)),
             fit_history(history, round(free * HISTORY_SHARE)),
         )
-        told = sum(count_tokens(exchange.question) + count_tokens(exchange.answer) for exchange in history)
-        self.free_tokens = free - count_tokens(question) - told
-        wish = request(question, self._add_all(passages))
-        return WritingTask(instructions, wish, history, None if selected else self.search, longest)
+        history_tokens = sum(count_tokens(exchange.question) + count_tokens(exchange.answer) for exchange in history)
+        self.free_tokens = free - count_tokens(question) - history_tokens
+        prompt = request(question, self._add_all(passages))
+        return WritingTask(instructions, prompt, history, None if selected else self.search, longest)
 
     def _add_all(self, passages: Sequence[Passage]) -> list[tuple[int, str, Passage]]:
         return [added for passage in passages if (added := self.add(passage))]

@@ -18,7 +18,7 @@ async def doctor(fix: bool, vacuum: bool) -> None:
     """
     from citewell import wiring
     from citewell.ingest.doctor import examine, mend
-    from citewell.ingest.flow import rebuild
+    from citewell.ingest.flow import rebuild_index
     from citewell.settings import read_settings
 
     async with wiring.open_for_ingest(read_settings(), wait=True, on_wait=lambda: None) as engines:
@@ -31,7 +31,7 @@ async def doctor(fix: bool, vacuum: bool) -> None:
             for fault in remaining:
                 click.echo(f"could not be mended: {fault}")
         if vacuum:
-            await rebuild(engines)  # the engine marks points as deleted but keeps their bytes
+            await rebuild_index(engines)  # the engine marks points as deleted but keeps their bytes
             await engines.audit.vacuum()
     if not faults:
         click.echo("All is well.")

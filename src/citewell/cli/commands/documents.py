@@ -92,7 +92,7 @@ async def show_document(document: str, project: str, server: Server | None, as_j
 async def delete_documents(names: tuple[str, ...], project: str, server: Server | None) -> None:
     """Remove documents from the project, its answers and its index. The files themselves are not touched."""
     from citewell import wiring
-    from citewell.ingest.flow import forget
+    from citewell.ingest.flow import remove_documents
     from citewell.settings import read_settings
 
     named = Project.named(project)
@@ -107,7 +107,7 @@ async def delete_documents(names: tuple[str, ...], project: str, server: Server 
     async with wiring.open_for_ingest(read_settings(), wait=True, on_wait=lambda: None) as engines:
         held = await engines.library.documents(named)
         gone = [_named(name, held) for name in names]
-        await forget([one.id for one in gone], engines=engines)
+        await remove_documents([one.id for one in gone], engines=engines)
     for entered in gone:
         click.echo(f"deleted {entered.path} ({entered.chunks} chunks)")
 

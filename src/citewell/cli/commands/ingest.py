@@ -99,7 +99,7 @@ class _Asked:
                     engines=engines,
                     recipe=recipe,
                     progress=progress,
-                    again=again,
+                    reembed_progress=again,
                     **self._choice,
                 )
         if self._choice["reembed"] and not quiet:
@@ -108,11 +108,11 @@ class _Asked:
 
     async def preview(self, settings: "Settings") -> Preview:
         from citewell import wiring
-        from citewell.ingest import flow
+        from citewell.ingest.preview import preview
 
         recipe = wiring.ingest_recipe(settings, base_url=self._base_url)
         async with wiring.open_for_preview(settings) as engines:
-            return await flow.preview(self.paths, project=self._project, engines=engines, recipe=recipe, **self._choice)
+            return await preview(self.paths, project=self._project, engines=engines, recipe=recipe, **self._choice)
 
 
 async def _watch(asked: _Asked, settings: "Settings", *, as_json: bool) -> None:

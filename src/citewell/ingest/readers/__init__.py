@@ -1,1 +1,1 @@
-"""One file per format; each turns a file's text into a `Manuscript`. They know nothing of chunks."""
+"""One module or package per file format; each parses a file into a `ParsedDocument`. They know nothing of chunks."""

@@ -1,9 +1,9 @@
-"""HTML and XML as a plain tree. The one place that knows lxml, and what a hostile file may not do to us.
+"""Parse HTML and XML into a plain tree. The only module that uses lxml; it limits what a hostile file can do.
 
-lxml calls us for each tag instead of building its own tree, which is untyped and silently ends the page where
-nesting passes 256 levels (2,048 if asked). selectolax was the other candidate: closer to a browser on broken
-markup, but quadratic in nesting (50,000 open `<div>` take 5 s here) and with a history of crashes that
-take the process along. What it does better, `html/blocks.py` makes up for in a few lines.
+lxml calls us for each tag instead of building its own tree, which is untyped and silently truncates the page
+where nesting passes 256 levels (2,048 as an option). selectolax was the other candidate: closer to a browser on
+broken markup, but quadratic in nesting (50,000 open `<div>` take 5 s here) and with a history of crashes that
+end the process. `html/blocks.py` handles the broken markup that matters in a few lines.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,14 +16,14 @@ from citewell.errors import UnreadableFile
 
 Node: TypeAlias = "Element | str"
 
-_DEEPEST = 100
-"""Levels of nesting we keep, so that recursion over a tree is safe; what is deeper hangs on the last of them."""
+_MAX_DEPTH = 100
+"""Levels of nesting in the tree, so that recursion over it is safe; deeper elements are attached to the last level."""
 
-_MOST_OPEN = 2_000
-"""HTML tags open at once; lxml looks through them at every closing tag, and no page written for people comes near."""
+_MAX_OPEN_TAGS = 2_000
+"""HTML tags open at once; lxml searches them at every closing tag, and no real page has nearly as many."""
 
-_DEEPEST_XML = 200
-"""Levels of XML we read. It closes its tags, and to hang them elsewhere would change what they mean: we refuse it."""
+_MAX_XML_DEPTH = 200
+"""Levels of nesting in XML; a deeper file is refused, since moving its elements would change their meaning."""
 
 # In `<dt>a<dt>b` and `<li><b>a<li>b`, the second closes the first.
 _SIBLINGS = {"li": ("li",), "dt": ("dt", "dd"), "dd": ("dt", "dd")}
@@ -32,14 +32,14 @@ _LISTS = frozenset({"ul", "ol", "menu", "dir", "dl", "table"})
 
 @dataclass(slots=True)
 class Element:
-    """A tag with what stands in it."""
+    """A tag with its attributes and children."""
 
     tag: str
     attributes: Mapping[str, str] = field(default_factory=dict)
     children: list[Node] = field(default_factory=list)
 
     def get(self, name: str) -> str:
-        """An attribute's value, "" where there is none."""
+        """An attribute's value; "" if it is missing."""
         return self.attributes.get(name, "")
 
     @property
@@ -51,7 +51,7 @@ class Element:
         return (child for child in self.children if isinstance(child, Element))
 
     def walk(self) -> Iterator["Element"]:
-        """Every element below this one, in the order of the file."""
+        """Every element below this one, in document order."""
         pending = [self.elements]
         while pending:
             if (element := next(pending[-1], None)) is None:
@@ -66,33 +66,33 @@ class Element:
 
     @property
     def text(self) -> str:
-        """All text in it, as it stands in the file."""
-        return "".join(_strings(self))
+        """All text inside the element, unchanged."""
+        return "".join(_text_parts(self))
 
 
-def _strings(element: Element) -> Iterator[str]:
+def _text_parts(element: Element) -> Iterator[str]:
     for child in element.children:
         if isinstance(child, str):
             yield child
         else:
-            yield from _strings(child)
+            yield from _text_parts(child)
 
 
 def parse_html(text: str) -> Element:
-    """The page as a tree; tags that are missing or crossed are mended as far as lxml does."""
-    return _parsed(etree.HTMLParser, text.encode("utf-8", "replace"), encoding="utf-8", huge_tree=True)
+    """The page as a tree. lxml repairs missing and wrongly nested tags."""
+    return _parse(etree.HTMLParser, text.encode("utf-8", "replace"), encoding="utf-8", huge_tree=True)
 
 
 def parse_xml(content: bytes, *, prefixes: Mapping[str, str]) -> Element:
-    """The document as a tree, its names as `prefix:name` for the namespaces given, and `name` for all others.
+    """The document as a tree. Names are `prefix:name` for the given namespaces, and `name` for all others.
 
-    A document type is refused: entities live there, and no file of ours needs one.
+    A document type declaration is refused: it can define entities, and no Word document needs one.
     """
-    return _parsed(etree.XMLParser, content, prefixes=prefixes, resolve_entities=False, load_dtd=False)
+    return _parse(etree.XMLParser, content, prefixes=prefixes, resolve_entities=False, load_dtd=False)
 
 
-def _parsed(kind: Any, content: bytes, *, prefixes: Mapping[str, str] | None = None, **options: Any) -> Element:
-    builder = _Builder(prefixes)
+def _parse(kind: Any, content: bytes, *, prefixes: Mapping[str, str] | None = None, **options: Any) -> Element:
+    builder = _TreeBuilder(prefixes)
     parser = kind(target=builder, no_network=True, **options)
     try:
         parser.feed(content)
@@ -102,8 +102,8 @@ def _parsed(kind: Any, content: bytes, *, prefixes: Mapping[str, str] | None = N
     return root
 
 
-class _Builder:
-    """What lxml calls while it reads; HTML where no prefixes are given."""
+class _TreeBuilder:
+    """Called by lxml for each tag and text; it reads HTML if no prefixes are given."""
 
     def __init__(self, prefixes: Mapping[str, str] | None) -> None:
         self._open = [Element("")]
@@ -115,21 +115,23 @@ class _Builder:
             raise UnreadableFile("it defines XML entities, which no such file needs; save it again from its editor")
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if self._prefixes is not None and len(self._open) > _DEEPEST_XML:
-            raise UnreadableFile(f"its content is nested more than {_DEEPEST_XML} levels deep; simplify its tables")
-        if len(self._open) > _MOST_OPEN:
-            raise UnreadableFile(f"more than {_MOST_OPEN:,} tags are open at once; close them, for example with Tidy")
-        element = Element(self._name(tag), {self._name(name): value for name, value in attributes.items()})
-        self._open[self._parent(tag)].children.append(element)
+        if self._prefixes is not None and len(self._open) > _MAX_XML_DEPTH:
+            raise UnreadableFile(f"its content is nested more than {_MAX_XML_DEPTH} levels deep; simplify its tables")
+        if len(self._open) > _MAX_OPEN_TAGS:
+            raise UnreadableFile(
+                f"more than {_MAX_OPEN_TAGS:,} tags are open at once; close them, for example with Tidy"
+            )
+        element = Element(self._prefixed(tag), {self._prefixed(name): value for name, value in attributes.items()})
+        self._open[self._parent_index(tag)].children.append(element)
         self._open.append(element)
 
-    def _parent(self, tag: str) -> int:
-        """Which of the open elements this one stands in: the last, save for what lxml does not close by itself."""
+    def _parent_index(self, tag: str) -> int:
+        """Which of the open elements is the parent: the last, unless this tag closes one that lxml leaves open."""
         last = len(self._open) - 1
         if self._prefixes is not None:
             return last
-        parent = last = min(last, _DEEPEST)
-        if tag in _SIBLINGS and last < _DEEPEST:
+        parent = last = min(last, _MAX_DEPTH)
+        if tag in _SIBLINGS and last < _MAX_DEPTH:
             for index in range(last, max(last - 20, 0), -1):
                 if self._open[index].tag in _LISTS:
                     break
@@ -137,7 +139,7 @@ class _Builder:
                     parent = index - 1
         return parent
 
-    def _name(self, name: str) -> str:
+    def _prefixed(self, name: str) -> str:
         """`{http://…/main}p` as `w:p`."""
         if self._prefixes is None or name[:1] != "{":
             return name
@@ -153,9 +155,9 @@ class _Builder:
 
     def data(self, text: str) -> None:
         element = self._open[-1]
-        if self._prefixes is None and len(self._open) > _DEEPEST + 1:
-            last = self._open[_DEEPEST].children
-            if last[-1] is not element:  # another tag stood in between: go on after it, so that words keep their order
+        if self._prefixes is None and len(self._open) > _MAX_DEPTH + 1:
+            last = self._open[_MAX_DEPTH].children
+            if last[-1] is not element:  # another tag came in between: continue after it, to keep the order of the text
                 element = self._open[-1] = Element(element.tag, element.attributes)
                 last.append(element)
         element.children.append(text)

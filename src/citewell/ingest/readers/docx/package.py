@@ -1,4 +1,4 @@
-"""A DOCX file as the parts it is packed of. What could harm us is refused before anything is unpacked or parsed."""
+"""The parts of a DOCX file. A harmful archive is refused before anything is unpacked or parsed."""
 
 import posixpath
 import zlib
@@ -10,10 +10,10 @@ from citewell.errors import UnreadableFile
 from citewell.ingest.readers.xml_tree import Element, parse_xml
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # old Word files, and new ones behind a password
-_MOST_ENTRIES = 10_000
-_MOST_BYTES = 200_000_000
-_MOST_PART_BYTES = 64_000_000  # of XML; as a tree it takes about twelve times as much memory
-_HIGHEST_RATIO = 200  # of unpacked to packed; text packs to a tenth
+_MAX_ENTRIES = 10_000
+_MAX_UNPACKED_BYTES = 200_000_000
+_MAX_PART_BYTES = 64_000_000  # of XML; its tree takes about twelve times as much memory
+_MAX_COMPRESSION_RATIO = 200  # text compresses to about a tenth
 
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _PREFIXES = {
@@ -36,11 +36,11 @@ class _Relation:
 
 
 class Package:
-    """The parts of one file; those that are missing read as empty."""
+    """The parts of one file; a missing part is empty."""
 
     def __init__(self, content: bytes) -> None:
-        self._archive = _opened(content)
-        main = [one for one in self._relations("").values() if one.kind == "officeDocument"]
+        self._archive = _open_archive(content)
+        main = [relation for relation in self._relations("").values() if relation.kind == "officeDocument"]
         if not main or main[0].target not in self._archive.namelist():
             raise UnreadableFile("it is a ZIP archive, but no Word document; save it as .docx from Word or LibreOffice")
         self._main = main[0].target
@@ -51,23 +51,28 @@ class Package:
         return self._part(self._main)
 
     def related(self, kind: str) -> Element:
-        """The part that the document names as its "styles", "numbering" or "footnotes"."""
-        return self._part(self._name(kind))
+        """The part that the document names as its "styles", "numbering" or "footnotes"; empty if there is none."""
+        return self._part(self._part_name(kind))
 
-    def addresses(self, kind: str = "") -> dict[str, str]:
-        """Where the links of the document, or of a part of it, lead on the web."""
-        relations = self._relations(self._name(kind)) if kind else self._from_main
-        return {name: one.target for name, one in relations.items() if one.external and one.kind == "hyperlink"}
+    def link_targets(self, kind: str = "") -> dict[str, str]:
+        """The web URLs of the links in the document, or in one of its parts, by relation id."""
+        relations = self._relations(self._part_name(kind)) if kind else self._from_main
+        return {
+            name: relation.target
+            for name, relation in relations.items()
+            if relation.external and relation.kind == "hyperlink"
+        }
 
-    def _name(self, kind: str) -> str:
-        return next((one.target for one in self._from_main.values() if one.kind == kind and not one.external), "")
+    def _part_name(self, kind: str) -> str:
+        relations = self._from_main.values()
+        return next((relation.target for relation in relations if relation.kind == kind and not relation.external), "")
 
     @property
     def title(self) -> str:
         """The title in the file's properties."""
-        parts = [one.target for one in self._relations("").values() if one.kind == "core-properties"]
-        found = self._part(parts[0]).find("dc:title") if parts else None
-        return " ".join(found.text.split()) if found else ""
+        parts = [relation.target for relation in self._relations("").values() if relation.kind == "core-properties"]
+        title = self._part(parts[0]).find("dc:title") if parts else None
+        return " ".join(title.text.split()) if title else ""
 
     def _part(self, name: str) -> Element:
         if name not in self._archive.namelist():
@@ -75,7 +80,7 @@ class Package:
         return parse_xml(self._bytes(self._archive.getinfo(name)), prefixes=_PREFIXES)
 
     def _bytes(self, entry: ZipInfo) -> bytes:
-        if entry.file_size > _MOST_PART_BYTES:
+        if entry.file_size > _MAX_PART_BYTES:
             size = f"{entry.file_size / 1e6:.0f} MB"
             raise UnreadableFile(f"it holds {size} of text and formatting in one part; split it into smaller documents")
         try:
@@ -85,7 +90,7 @@ class Package:
 
     def _relations(self, part: str) -> dict[str, _Relation]:
         folder, name = posixpath.split(part)
-        found: dict[str, _Relation] = {}
+        relations: dict[str, _Relation] = {}
         for element in self._part(posixpath.join(folder, "_rels", f"{name}.rels")).walk():
             if element.tag == "Relationship":
                 kind = element.get("Type").rpartition("/")[2]
@@ -93,12 +98,12 @@ class Package:
                 target = element.get("Target")
                 if not external:
                     target = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
-                found[element.get("Id")] = _Relation(kind, target, external)
-        return found
+                relations[element.get("Id")] = _Relation(kind, target, external)
+        return relations
 
 
-def _opened(content: bytes) -> ZipFile:
-    """The archive, if it is one and promises to stay small."""
+def _open_archive(content: bytes) -> ZipFile:
+    """The ZIP archive; raises UnreadableFile if it is none, is encrypted or would unpack to too much."""
     if content.startswith(_OLE):
         raise UnreadableFile(
             "it is password-protected, or a .doc from before 2007; save it as .docx without a password"
@@ -108,10 +113,10 @@ def _opened(content: bytes) -> ZipFile:
     except (BadZipFile, EOFError, OSError, ValueError, NotImplementedError) as error:
         raise UnreadableFile("it is not a Word document (no ZIP archive) or is damaged; get a fresh copy") from error
     entries = archive.infolist()
-    if len(entries) > _MOST_ENTRIES:
+    if len(entries) > _MAX_ENTRIES:
         raise UnreadableFile(f"it packs {len(entries):,} files, which no Word document does; save it again from Word")
     unpacked = sum(entry.file_size for entry in entries)
-    if unpacked > _MOST_BYTES or unpacked > _HIGHEST_RATIO * len(content):
+    if unpacked > _MAX_UNPACKED_BYTES or unpacked > _MAX_COMPRESSION_RATIO * len(content):
         raise UnreadableFile(f"it would unpack to {unpacked / 1e6:,.0f} MB (a ZIP bomb?); save it again from Word")
     if any(entry.flag_bits & 0x1 for entry in entries):
         raise UnreadableFile("it is password-protected; save it without a password")

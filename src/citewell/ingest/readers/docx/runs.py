@@ -1,4 +1,4 @@
-"""The words of one Word paragraph: revisions settled, fields read, links and code written as Markdown."""
+"""Read the text of a Word paragraph from its runs: changes accepted, links and code as Markdown."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,30 +6,30 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
-from citewell.ingest.readers.document_builder import clean, code_span, link, raised
-from citewell.ingest.readers.docx.math import tex
+from citewell.ingest.readers.document_builder import clean, code_span, superscript, web_link
+from citewell.ingest.readers.docx.math import formula_to_tex
 from citewell.ingest.readers.docx.styles import Styles, child, is_monospaced, is_on, value
 from citewell.ingest.readers.xml_tree import Element
 
 NoteKind = Literal["footnote", "endnote"]
 
-# What wraps runs and is itself nothing to see. A deletion (`w:del`, `w:moveFrom`) is not among them.
+# Elements around runs that show nothing themselves. A deletion (`w:del`, `w:moveFrom`) is not among them.
 WRAPPERS = frozenset(
     {"w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:dir", "w:bdo", "w:sdtContent", "w:fldSimple"}
 )
 _HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
-_DEEPEST_FIELD = 8
+_MAX_FIELD_DEPTH = 8
 
 
 @dataclass(slots=True)
-class Line:
-    """A paragraph's words, and what hangs on it."""
+class ParagraphText:
+    """A paragraph's text, and the formulas, text boxes and notes attached to it."""
 
     text: str = ""
     code: str = ""
-    """The same as code: spaces and tabs as typed, no marks."""
+    """The same as code: spaces and tabs as typed, no markup."""
     is_code: bool = False
-    """Every word of it is in a font of equal widths."""
+    """Whether all of it is in a monospaced font."""
     formulas: list[str] = field(default_factory=list)
     boxes: list[Element] = field(default_factory=list)
     notes: list[tuple[NoteKind, str]] = field(default_factory=list)
@@ -37,68 +37,73 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    shown: str
+    markdown: str
     typed: str
     is_code: bool
 
 
 @dataclass(slots=True)
 class _Field:
-    """A field while it is read: what it computes, and where its result begins."""
+    """A field while it is read: its instruction, and where its result begins."""
 
     instruction: str = ""
-    result_from: int | None = None
+    result_start: int | None = None
 
 
 class RunReader:
-    """Reads paragraphs of one part; `addresses` are that part's links."""
+    """Reads the paragraphs of one part; `link_targets` are that part's links."""
 
-    def __init__(self, styles: Styles, addresses: Mapping[str, str], *, fonts_tell: bool) -> None:
+    def __init__(self, styles: Styles, link_targets: Mapping[str, str], *, monospace_is_code: bool) -> None:
         self._styles = styles
-        self._addresses = addresses
-        self._fonts_tell = fonts_tell
-        """Whether a font of equal widths means code: not where the whole document is typed in one."""
+        self._link_targets = link_targets
+        self._monospace_is_code = monospace_is_code
+        """Whether a monospaced font means code; False if the whole document is in one."""
 
-    def read(self, paragraph: Element) -> Line:
-        line = Line()
+    def read(self, paragraph: Element) -> ParagraphText:
+        """The text of a paragraph and what is attached to it."""
+        line = ParagraphText()
         pieces: list[_Piece] = []
         self._collect(paragraph.elements, pieces, line, [])
-        line.text = _shown(pieces)
+        line.text = _join_pieces(pieces)
         line.code = "".join(piece.typed for piece in pieces)
         written = [piece for piece in pieces if piece.typed.strip()]
         line.is_code = bool(written) and all(piece.is_code for piece in written)
         return line
 
-    def _collect(self, elements: Iterable[Element], pieces: list[_Piece], line: Line, fields: list[_Field]) -> None:
+    def _collect(
+        self, elements: Iterable[Element], pieces: list[_Piece], line: ParagraphText, fields: list[_Field]
+    ) -> None:
         for element in elements:
             match element.tag:
                 case "w:r":
-                    self._run(element, pieces, line, fields)
+                    self._collect_run(element, pieces, line, fields)
                 case "w:hyperlink":
                     start = len(pieces)
                     self._collect(element.elements, pieces, line, fields)
-                    _make_link(pieces, start, self._addresses.get(element.get("r:id"), ""))
+                    _make_link(pieces, start, self._link_targets.get(element.get("r:id"), ""))
                 case "w:sdt" if not is_on(element, "w:sdtPr", "w:showingPlcHdr"):
                     self._collect(element.elements, pieces, line, fields)
                 case "m:oMath":
-                    if formula := tex(element):
+                    if formula := formula_to_tex(element):
                         pieces.append(_Piece(f"${formula}$", formula, False))
                 case "m:oMathPara":
-                    line.formulas += filter(None, [tex(one) for one in element.elements if one.tag == "m:oMath"])
+                    line.formulas += filter(
+                        None, [formula_to_tex(math) for math in element.elements if math.tag == "m:oMath"]
+                    )
                 case "mc:AlternateContent":
-                    self._collect(_alternative(element), pieces, line, fields)
+                    self._collect(_first_alternative(element), pieces, line, fields)
                 case tag if tag in WRAPPERS:
                     self._collect(element.elements, pieces, line, fields)
 
-    def _run(self, run: Element, pieces: list[_Piece], line: Line, fields: list[_Field]) -> None:
+    def _collect_run(self, run: Element, pieces: list[_Piece], line: ParagraphText, fields: list[_Field]) -> None:
         properties = child(run, "w:rPr")
         if is_on(properties, "w:vanish"):
             return
         is_code = self._is_code(properties)
-        is_raised = value(properties, "w:vertAlign") == "superscript"
+        is_superscript = value(properties, "w:vertAlign") == "superscript"
         for element in run.elements:
             if (text := _text(element)) is not None:
-                pieces.append(_Piece(raised(text) if is_raised else text, text, is_code))
+                pieces.append(_Piece(superscript(text) if is_superscript else text, text, is_code))
             elif element.tag in ("w:footnoteReference", "w:endnoteReference"):
                 kind: NoteKind = "footnote" if element.tag == "w:footnoteReference" else "endnote"
                 line.notes.append((kind, element.get("w:id")))
@@ -107,19 +112,19 @@ class RunReader:
                 if fields and len(fields[-1].instruction) < 4_000:
                     fields[-1].instruction += element.text
             elif element.tag == "w:fldChar":
-                _at_field_mark(element.get("w:fldCharType"), pieces, fields)
+                _handle_field_mark(element.get("w:fldCharType"), pieces, fields)
             elif element.tag in ("w:drawing", "w:pict", "w:object", "mc:AlternateContent"):
-                line.boxes += _boxes(element)
+                line.boxes += _text_boxes(element)
 
     def _is_code(self, properties: Element | None) -> bool:
         style = value(properties, "w:rStyle")
         if style and self._styles.role(style) == "code":
             return True
-        return self._fonts_tell and is_monospaced(properties) is True
+        return self._monospace_is_code and is_monospaced(properties) is True
 
 
 def _text(element: Element) -> str | None:
-    """What a run's element shows as text; None if it is something else."""
+    """The text of an element of a run; None if it has none."""
     match element.tag:
         case "w:t":
             return clean(element.text).replace("\n", " ")
@@ -134,32 +139,32 @@ def _text(element: Element) -> str | None:
     return None
 
 
-def _at_field_mark(kind: str, pieces: list[_Piece], fields: list[_Field]) -> None:
-    """A field is marked where it begins, where its result begins, and where it ends."""
-    if kind == "begin" and len(fields) < _DEEPEST_FIELD:
+def _handle_field_mark(kind: str, pieces: list[_Piece], fields: list[_Field]) -> None:
+    """Track the begin, the start of the result and the end of a field; a HYPERLINK field becomes a link."""
+    if kind == "begin" and len(fields) < _MAX_FIELD_DEPTH:
         fields.append(_Field())
     elif kind == "separate" and fields:
-        fields[-1].result_from = len(pieces)
+        fields[-1].result_start = len(pieces)
     elif kind == "end" and fields:
         ended = fields.pop()
-        if ended.result_from is not None and (match := _HYPERLINK.match(ended.instruction)):
-            _make_link(pieces, ended.result_from, match[1])
+        if ended.result_start is not None and (match := _HYPERLINK.match(ended.instruction)):
+            _make_link(pieces, ended.result_start, match[1])
 
 
-def _make_link(pieces: list[_Piece], start: int, address: str) -> None:
-    """The pieces from here on become one link, if it leads to the web and none of them is a link already."""
-    shown = _shown(pieces[start:]) if address else ""
-    if shown and "](" not in shown:
+def _make_link(pieces: list[_Piece], start: int, url: str) -> None:
+    """Replace the pieces from `start` on by one link, unless one of them is a link already."""
+    text = _join_pieces(pieces[start:]) if url else ""
+    if text and "](" not in text:
         typed = "".join(piece.typed for piece in pieces[start:])
         gaps = (" " if typed[:1].isspace() else "", " " if typed[-1:].isspace() else "")
-        pieces[start:] = [_Piece(f"{gaps[0]}{link(' '.join(shown.split()), address)}{gaps[1]}", typed, False)]
+        pieces[start:] = [_Piece(f"{gaps[0]}{web_link(' '.join(text.split()), url)}{gaps[1]}", typed, False)]
 
 
-def _shown(pieces: Sequence[_Piece]) -> str:
-    """The words on as many lines as were forced; neighbouring code is one span."""
+def _join_pieces(pieces: Sequence[_Piece]) -> str:
+    """The text as Markdown, with the forced line breaks; adjacent code becomes one span."""
     parts: list[str] = []
     for is_code, group in groupby(pieces, key=lambda piece: piece.is_code):
-        text = "".join(piece.typed if is_code else piece.shown for piece in group)
+        text = "".join(piece.typed if is_code else piece.markdown for piece in group)
         inner = " ".join(text.split())
         if is_code and inner:
             parts += [" " if text[0].isspace() else "", code_span(inner), " " if text[-1].isspace() else ""]
@@ -169,14 +174,14 @@ def _shown(pieces: Sequence[_Piece]) -> str:
     return "\n".join(" ".join(line.split()) for line in lines).strip()
 
 
-def _alternative(element: Element) -> Iterable[Element]:
-    """Word writes some things twice, for new and old programs; the first is enough."""
-    return next(filter(list, (list(one.elements) for one in element.elements)), [])
+def _first_alternative(element: Element) -> Iterable[Element]:
+    """Word stores some content twice, for new and old programs; the first is enough."""
+    return next(filter(list, (list(choice.elements) for choice in element.elements)), [])
 
 
-def _boxes(element: Element) -> list[Element]:
+def _text_boxes(element: Element) -> list[Element]:
     """The text boxes in a drawing."""
     if element.tag == "w:txbxContent":
         return [element]
-    inside = _alternative(element) if element.tag == "mc:AlternateContent" else element.elements
-    return [box for one in inside for box in _boxes(one)]
+    inside = _first_alternative(element) if element.tag == "mc:AlternateContent" else element.elements
+    return [box for element in inside for box in _text_boxes(element)]

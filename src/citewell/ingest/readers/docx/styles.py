@@ -1,4 +1,4 @@
-"""What a Word document's styles and lists mean: heading, code, quotation, and the number before a paragraph."""
+"""The styles and lists of a Word document: which paragraphs are headings, code or quotations, and list numbers."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,9 +9,9 @@ from citewell.ingest.readers.xml_tree import Element
 
 _T = TypeVar("_T")
 
-Role = Literal["text", "title", "code", "quote", "contents"]
+Role = Literal["text", "title", "code", "quote", "table of contents"]
 
-# Word keeps the English name of a built-in style in every language; other programs may not.
+# Word stores the English name of a built-in style in every language; other programs may not.
 _HEADING = re.compile(
     r"(?:heading|überschrift|titre|título|titolo|titulo|kop|rubrik|overskrift|otsikko|nagłówek|nadpis|заголовок"
     r"|标题|見出し)\s*([1-9])",
@@ -25,7 +25,7 @@ _CODE = re.compile(
 _QUOTE = re.compile(r"(?:intense )?quote|quotations?|block (?:text|quote)", re.IGNORECASE)
 _CONTENTS = re.compile(r"(?:toc|contents) (?:\d|heading)|table of figures|index \d", re.IGNORECASE)
 _MONOSPACED = re.compile(r"mono|courier|consol|menlo|source code|fira code|cascadia|terminal", re.IGNORECASE)
-_LONGEST_CHAIN = 20  # styles based on styles; a circle ends here
+_MAX_BASED_ON = 20  # styles based on styles; ends a cycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +47,33 @@ class _Level:
 
 @dataclass(slots=True)
 class _List:
-    """The levels of a list and how far it has counted; lists made from one definition count on together."""
+    """The levels of a list and their counters; lists made from one definition share the counters."""
 
     levels: dict[int, _Level]
     counts: dict[int, int] = field(default_factory=dict)
 
 
 def child(element: Element | None, *path: str) -> Element | None:
-    """The first child with the tag, and so on down the path."""
+    """The first child with the first tag, its first child with the second, and so on; None if one is missing."""
     for tag in path:
-        element = next((one for one in element.elements if one.tag == tag), None) if element else None
+        element = next((inner for inner in element.elements if inner.tag == tag), None) if element else None
     return element
 
 
 def value(element: Element | None, *path: str) -> str:
-    """`w:val` at the end of the path; "" where it does not lead."""
-    found = child(element, *path)
-    return found.get("w:val") if found else ""
+    """The `w:val` attribute at the end of the path; "" if it is missing."""
+    target = child(element, *path)
+    return target.get("w:val") if target else ""
 
 
 def is_on(element: Element | None, *path: str) -> bool:
     """Whether a property is set: `<w:vanish/>` is, `<w:vanish w:val="0"/>` is not."""
-    found = child(element, *path)
-    return found is not None and found.get("w:val") not in ("0", "false", "off")
+    target = child(element, *path)
+    return target is not None and target.get("w:val") not in ("0", "false", "off")
 
 
 def is_monospaced(properties: Element | None) -> bool | None:
-    """What run properties say about it; None if nothing."""
+    """Whether run properties set a monospaced font; None if they set no font."""
     fonts = child(properties, "w:rFonts")
     name = (fonts.get("w:ascii") or fonts.get("w:hAnsi") or fonts.get("w:cs")) if fonts else ""
     return bool(_MONOSPACED.search(name)) if name else None
@@ -92,48 +92,51 @@ class Styles:
                     self._default = element.get("w:styleId")
 
     def role(self, style: str) -> Role:
+        """What a paragraph of this style is."""
         for name in self._names(style):
             for pattern, role in _ROLES:
                 if pattern.fullmatch(name):
                     return role
-        return "code" if self._first(style, lambda one: one.monospaced) and style != self._default else "text"
+        return "code" if self._first_set(style, lambda style: style.monospaced) and style != self._default else "text"
 
     def heading_level(self, paragraph: Element | None, style: str) -> int:
-        """1 to 6 for a heading, else 0. The outline level counts where the style's name says nothing."""
+        """1 to 6 for a heading, else 0. The outline level decides if the style's name does not."""
         for name in self._names(style):
             if _CONTENTS.fullmatch(name):
                 return 0
             if match := _HEADING.fullmatch(name):
                 return min(int(match[1]), 6)
         outline = _number(value(paragraph, "w:outlineLvl"))
-        outline = self._first(style, lambda one: one.outline) if outline is None else outline
+        outline = self._first_set(style, lambda style: style.outline) if outline is None else outline
         return min(outline + 1, 6) if outline is not None and 0 <= outline < 9 else 0
 
     def list_of(self, paragraph: Element | None, style: str) -> tuple[str, int]:
-        """The list that a paragraph counts in, and on which level; "" for none."""
+        """The id of the list that a paragraph belongs to ("" for none), and its level."""
         own, own_level = value(paragraph, "w:numPr", "w:numId"), _number(value(paragraph, "w:numPr", "w:ilvl"))
-        list_id = own or self._first(style, lambda one: one.list_id or None) or ""
-        level = own_level if own_level is not None else self._first(style, lambda one: one.list_level)
+        list_id = own or self._first_set(style, lambda style: style.list_id or None) or ""
+        level = own_level if own_level is not None else self._first_set(style, lambda style: style.list_level)
         return ("" if list_id == "0" else list_id), min(max(level or 0, 0), 8)
 
     def _names(self, style: str) -> Iterator[str]:
         if style and style not in self._styles:
-            yield re.sub(r"(?<=[a-z])(?=[\dA-Z])", " ", style)  # no styles part: "Heading1" still says what it is
-        yield from (one.name for one in self._chain(style))
+            yield re.sub(r"(?<=[a-z])(?=[\dA-Z])", " ", style)  # no styles part: "Heading1" still names the style
+        yield from (ancestor.name for ancestor in self._with_ancestors(style))
 
-    def _first(self, style: str, wanted: Callable[[_Style], _T | None]) -> _T | None:
-        return next((found for one in self._chain(style) if (found := wanted(one)) is not None), None)
+    def _first_set(self, style: str, read: Callable[[_Style], _T | None]) -> _T | None:
+        """The first value that the style, or one it is based on, sets."""
+        values = (read(ancestor) for ancestor in self._with_ancestors(style))
+        return next((value for value in values if value is not None), None)
 
-    def _chain(self, style: str) -> Iterator[_Style]:
-        for _ in range(_LONGEST_CHAIN):
-            if (found := self._styles.get(style)) is None:
+    def _with_ancestors(self, style: str) -> Iterator[_Style]:
+        for _ in range(_MAX_BASED_ON):
+            if (definition := self._styles.get(style)) is None:
                 return
-            yield found
-            style = found.based_on
+            yield definition
+            style = definition.based_on
 
 
 class Numbering:
-    """The lists of a document; it counts as it is asked, paragraph by paragraph."""
+    """The numbered lists of a document; each call of `next_label` counts one paragraph."""
 
     def __init__(self, part: Element) -> None:
         definitions = {
@@ -148,18 +151,18 @@ class Numbering:
                 self._lists[element.get("w:numId")] = definition
                 self._restarts[element.get("w:numId")] = dict(_restarts(element))
 
-    def label(self, list_id: str, level: int) -> str:
-        """What stands before the next paragraph of the list: "3.", "b)", "1.2"; "" for a bullet or nothing."""
-        if (found := self._lists.get(list_id)) is None:
+    def next_label(self, list_id: str, level: int) -> str:
+        """The label of the list's next paragraph: "3.", "b)", "1.2"; "" for a bullet or none."""
+        if (numbered_list := self._lists.get(list_id)) is None:
             return ""
-        found.counts.update({at: start - 1 for at, start in self._restarts.pop(list_id, {}).items()})
-        own = found.levels.get(level, _Level("bullet", "", 1))
-        found.counts[level] = found.counts.get(level, own.start - 1) + 1
-        for deeper in [at for at in found.counts if at > level]:
-            del found.counts[deeper]
+        numbered_list.counts.update({index: start - 1 for index, start in self._restarts.pop(list_id, {}).items()})
+        own = numbered_list.levels.get(level, _Level("bullet", "", 1))
+        numbered_list.counts[level] = numbered_list.counts.get(level, own.start - 1) + 1
+        for deeper in [index for index in numbered_list.counts if index > level]:
+            del numbered_list.counts[deeper]
         if own.style in ("bullet", "none"):
             return ""
-        return re.sub(r"%([1-9])", lambda match: _counted(found, int(match[1]) - 1), own.pattern).strip()
+        return re.sub(r"%([1-9])", lambda match: _format_number(numbered_list, int(match[1]) - 1), own.pattern).strip()
 
 
 def _style(element: Element) -> _Style:
@@ -176,42 +179,42 @@ def _style(element: Element) -> _Style:
 
 def _levels(definition: Element) -> Iterator[tuple[int, _Level]]:
     for element in definition.elements:
-        if element.tag == "w:lvl" and (at := _number(element.get("w:ilvl"))) is not None:
+        if element.tag == "w:lvl" and (index := _number(element.get("w:ilvl"))) is not None:
             start = _number(value(element, "w:start"))
             style = value(element, "w:numFmt") or "decimal"
-            yield at, _Level(style, value(element, "w:lvlText")[:60], 1 if start is None else start)
+            yield index, _Level(style, value(element, "w:lvlText")[:60], 1 if start is None else start)
 
 
 def _restarts(number: Element) -> Iterator[tuple[int, int]]:
     for element in number.elements:
         start = _number(value(element, "w:startOverride"))
-        at = _number(element.get("w:ilvl"))
-        if element.tag == "w:lvlOverride" and start is not None and at is not None:
-            yield at, start
+        index = _number(element.get("w:ilvl"))
+        if element.tag == "w:lvlOverride" and start is not None and index is not None:
+            yield index, start
 
 
-def _counted(found: _List, level: int) -> str:
-    definition = found.levels.get(level, _Level("decimal", "", 1))
-    number = found.counts.get(level, definition.start)
+def _format_number(numbered_list: _List, level: int) -> str:
+    definition = numbered_list.levels.get(level, _Level("decimal", "", 1))
+    number = numbered_list.counts.get(level, definition.start)
     match definition.style:
         case "lowerLetter" | "upperLetter" if number >= 1:
             letter = chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 9)
             return letter if definition.style == "lowerLetter" else letter.upper()
         case "lowerRoman" if 1 <= number < 4_000:
-            return roman(number)
+            return to_roman(number)
         case "upperRoman" if 1 <= number < 4_000:
-            return roman(number).upper()
+            return to_roman(number).upper()
         case _:
             return str(number)
 
 
-def roman(number: int) -> str:
+def to_roman(number: int) -> str:
     """4 -> "iv"."""
-    written = ""
-    for worth, sign in _ROMAN:
-        written += sign * (number // worth)
-        number %= worth
-    return written
+    numeral = ""
+    for amount, letters in _ROMAN:
+        numeral += letters * (number // amount)
+        number %= amount
+    return numeral
 
 
 def _number(text: str) -> int | None:
@@ -219,7 +222,7 @@ def _number(text: str) -> int | None:
 
 
 _ROLES: tuple[tuple[re.Pattern[str], Role], ...] = (
-    (_CONTENTS, "contents"),
+    (_CONTENTS, "table of contents"),
     (re.compile("subtitle|untertitel", re.IGNORECASE), "text"),
     (re.compile("title|titel", re.IGNORECASE), "title"),
     (_CODE, "code"),

@@ -1,7 +1,7 @@
-"""PDF: its pages' text as a person would read it, and where each page begins.
+"""Read PDF: the text of its pages in reading order, and where each page begins.
 
-This room talks to the engine (PDFium) and knows nothing of paragraphs: `layout.py` makes lines of what is
-drawn, `blocks.py` makes paragraphs, headings, lists and tables of the lines.
+This module calls the engine (PDFium) and knows nothing of paragraphs: `layout.py` makes lines from the drawn text,
+`blocks.py` makes paragraphs, headings, lists and tables from the lines.
 """
 
 import ctypes
@@ -17,22 +17,22 @@ import pypdfium2 as pdfium  # type: ignore[import-untyped]
 import pypdfium2.raw as engine  # type: ignore[import-untyped]
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.readers.pdf.blocks import OutlineEntry, compose
+from citewell.ingest.readers.pdf.blocks import OutlineEntry, build_document
 from citewell.ingest.readers.pdf.layout import Line, Piece, clean, lines_in_order
 from citewell.models import ParsedDocument
 
-MOST_PAGES = 5_000
-MOST_CHARACTERS = 30_000_000
-_MOST_BOOKMARKS = 20_000
+MAX_PAGES = 5_000
+MAX_CHARACTERS = 30_000_000
+_MAX_BOOKMARKS = 20_000
 
-_ENGINE = Lock()  # PDFium keeps global state: one document at a time
+_ENGINE_LOCK = Lock()  # PDFium has global state: one document at a time
 
 _BOLD = re.compile(rb"bold|black|heavy|demi|cmbx|cmb1|sfbx|-bd", re.IGNORECASE)
 _NOT_BOLD = re.compile(rb"regular|light|book|roman|medium", re.IGNORECASE)
 _MONO = re.compile(rb"courier|mono(?!type)|consol|menlo|nimbusmon|typewriter|cmtt|sftt|cmsltt|fixed", re.IGNORECASE)
 _FIXED_PITCH = 1
 _SPACES = frozenset({0x00, 0x09, 0x0A, 0x0D, 0x20, 0xA0})
-_NO_TITLE = re.compile(
+_PLACEHOLDER_TITLE = re.compile(
     r"(?i)microsoft (?:word|powerpoint|excel|office)\b.*"
     r"|(?:untitled|document|title|slide|presentation|powerpoint|print|layout|unknown|none|no title|cover|template)"
     r"(?: presentation)?[\s\d_-]*"
@@ -41,24 +41,24 @@ _NO_TITLE = re.compile(
 
 
 def read_pdf(content: bytes, *, fallback_title: str) -> ParsedDocument:
-    """The manuscript in a PDF; its title is the metadata's, the first page's largest text or the fallback."""
+    """Parse a PDF. The title is the metadata's, the largest text of the first page or the fallback."""
     if b"%%EOF" not in content.rstrip(b"\0\r\n\t ")[-4096:]:
-        # PDFium would open what is left of it, and nobody would notice the missing pages.
+        # PDFium would open a truncated file, and nobody would notice the missing pages.
         raise UnreadableFile("not a PDF, or cut off before its end; download or export it again")
-    with _ENGINE:
-        document = _open(content)
+    with _ENGINE_LOCK:
+        document = _open_document(content)
         try:
             title = _metadata_title(document)
-            pages = list(_pages(document))
-            outline = list(_outline(document))
+            pages = list(_read_pages(document))
+            outline = list(_read_outline(document))
         finally:
             document.close()
     if not any(pages):
         raise UnreadableFile("no text in it (a scan?); run OCR first")
-    return compose(pages, outline=outline, title=title, fallback_title=fallback_title)
+    return build_document(pages, outline=outline, title=title, fallback_title=fallback_title)
 
 
-def _open(content: bytes) -> "pdfium.PdfDocument":
+def _open_document(content: bytes) -> "pdfium.PdfDocument":
     try:
         document = pdfium.PdfDocument(content)
     except pdfium.PdfiumError as error:
@@ -70,15 +70,15 @@ def _open(content: bytes) -> "pdfium.PdfDocument":
             case _:
                 problem = "not a PDF, or a broken one; open it in a PDF viewer and save it again"
         raise UnreadableFile(problem) from error
-    if (pages := len(document)) > MOST_PAGES:
+    if (pages := len(document)) > MAX_PAGES:
         document.close()
-        raise UnreadableFile(f"{pages:,} pages; split it into files of at most {MOST_PAGES:,}")
+        raise UnreadableFile(f"{pages:,} pages; split it into files of at most {MAX_PAGES:,}")
     return document
 
 
-def _pages(document: "pdfium.PdfDocument") -> Iterator[list[Line]]:
-    """Each page's lines; a page is closed before the next one is opened."""
-    room = MOST_CHARACTERS
+def _read_pages(document: "pdfium.PdfDocument") -> Iterator[list[Line]]:
+    """The lines of each page; a page is closed before the next one is opened."""
+    characters_left = MAX_CHARACTERS
     for number in range(len(document)):
         try:
             page = document[number]
@@ -87,86 +87,86 @@ def _pages(document: "pdfium.PdfDocument") -> Iterator[list[Line]]:
                 f"page {number + 1} is broken; open the file in a PDF viewer and save it again"
             ) from error
         try:
-            words = page.get_textpage()
+            text_page = page.get_textpage()
             try:
-                room -= (count := max(words.count_chars(), 0))
-                if room < 0:
-                    raise UnreadableFile(f"more than {MOST_CHARACTERS:,} characters; split it into several files")
-                directions = _pieces(words.raw, count)
+                characters_left -= (count := max(text_page.count_chars(), 0))
+                if characters_left < 0:
+                    raise UnreadableFile(f"more than {MAX_CHARACTERS:,} characters; split it into several files")
+                pieces_by_direction = _read_pieces(text_page.raw, count)
             finally:
-                words.close()
+                text_page.close()
         except pdfium.PdfiumError as error:
             raise UnreadableFile(
                 f"page {number + 1} is broken; open the file in a PDF viewer and save it again"
             ) from error
         finally:
             page.close()
-        yield [line for pieces in directions for line in lines_in_order(pieces)]
+        yield [line for pieces in pieces_by_direction for line in lines_in_order(pieces)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """What one drawing operation sets for all of its characters; `quarter` is how often the text is turned."""
+    """The style of all characters of one drawing operation; `quarter_turns` is the rotation of the text."""
 
     baseline: float
     size: float
     bold: bool
     mono: bool
-    quarter: int
+    quarter_turns: int
 
 
 @dataclass(slots=True)
-class _Growing:
-    """A piece while its characters come in."""
+class _PieceBuilder:
+    """A piece while its words are collected."""
 
     style: _Style
     left: float
     right: float
-    marks: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
 
-    def finished(self) -> Piece:
+    def build(self) -> Piece:
         style = self.style
         return Piece(
-            clean("".join(self.marks)), self.left, self.right, style.baseline, style.size, style.bold, style.mono
+            clean("".join(self.words)), self.left, self.right, style.baseline, style.size, style.bold, style.mono
         )
 
 
-def _pieces(page: "engine.FPDF_TEXTPAGE", count: int) -> list[list[Piece]]:
-    """What the page draws, in its order; text that is turned comes after the text that is not."""
-    found: defaultdict[int, list[Piece]] = defaultdict(list)
+def _read_pieces(page: "engine.FPDF_TEXTPAGE", count: int) -> list[list[Piece]]:
+    """The pieces of text in drawing order, one list for each direction; the direction with most text is first."""
+    pieces: defaultdict[int, list[Piece]] = defaultdict(list)
     lengths: defaultdict[int, int] = defaultdict(int)
-    for growing in _grown(page, count):
-        if (piece := growing.finished()).text:
-            found[growing.style.quarter].append(piece)
-            lengths[growing.style.quarter] += len(piece.text)
-    return [found[quarter] for quarter in sorted(found, key=lambda one: (-lengths[one], one))]
+    for builder in _collect_pieces(page, count):
+        if (piece := builder.build()).text:
+            pieces[builder.style.quarter_turns].append(piece)
+            lengths[builder.style.quarter_turns] += len(piece.text)
+    return [pieces[turns] for turns in sorted(pieces, key=lambda turns: (-lengths[turns], turns))]
 
 
-def _grown(page: "engine.FPDF_TEXTPAGE", count: int) -> Iterator[_Growing]:
-    """The pieces word by word: asking the engine about each character would take three times as long."""
+def _collect_pieces(page: "engine.FPDF_TEXTPAGE", count: int) -> Iterator[_PieceBuilder]:
+    """Collect pieces word by word: calling the engine for each character takes three times as long."""
     box = engine.FS_RECTF()
-    operation, style = -1, _Style(0, 1, bold=False, mono=False, quarter=0)
-    current: _Growing | None = None
-    for start, stop, word in _words([engine.FPDFText_GetUnicode(page, index) for index in range(count)]):
+    operation, style = -1, _Style(0, 1, bold=False, mono=False, quarter_turns=0)
+    current: _PieceBuilder | None = None
+    for start, stop, word in _split_words([engine.FPDFText_GetUnicode(page, index) for index in range(count)]):
         drawn_by = engine.FPDFText_GetTextObject(page, start)
         address = ctypes.addressof(drawn_by.contents) if drawn_by else 0
         if address != operation:
-            operation, style = address, _style(page, start)
-        edges = [_extent(page, index, style.quarter, box) for index in (start, stop - 1)]
+            operation, style = address, _read_style(page, start)
+        edges = [_extent(page, index, style.quarter_turns, box) for index in (start, stop - 1)]
         left, right = min(edge[0] for edge in edges), max(edge[1] for edge in edges)
-        if current and not _goes_on(current, style, left, right):
+        if current and not _continues(current, style, left, right):
             yield current
             current = None
         if current is None:
-            current = _Growing(style, left, right)
-        current.marks.append(word)
+            current = _PieceBuilder(style, left, right)
+        current.words.append(word)
         current.left, current.right = min(current.left, left), max(current.right, right)
     if current:
         yield current
 
 
-def _words(codes: list[int]) -> Iterator[tuple[int, int, str]]:
-    """Where each word starts and stops, and the word, with a space where one follows it."""
+def _split_words(codes: list[int]) -> Iterator[tuple[int, int, str]]:
+    """The start, the end and the text of each word, with a space where one follows it."""
     start = 0
     for index, code in enumerate([*codes, 0x20]):
         # PDFium marks a hyphen at a line's end as U+0002, and puts nothing between it and the next line.
@@ -174,31 +174,31 @@ def _words(codes: list[int]) -> Iterator[tuple[int, int, str]]:
         if not is_hyphen and not is_space:
             continue
         if index > start or is_hyphen:
-            letters = "".join(chr(one) for one in codes[start:index] if one < 0x110000)
+            letters = "".join(chr(character) for character in codes[start:index] if character < 0x110000)
             yield start, max(index, start + 1), letters + ("-" if is_hyphen else " ")
         start = index + 1
 
 
-def _goes_on(current: _Growing, style: _Style, left: float, right: float) -> bool:
-    """Whether a word belongs to the piece: same look, same line, no wide gap before it."""
+def _continues(current: _PieceBuilder, style: _Style, left: float, right: float) -> bool:
+    """Whether a word belongs to the piece: same style, same line, no wide gap before it."""
     old = current.style
     if style is not old and (
         abs(style.baseline - old.baseline) > 0.1 * old.size
         or abs(style.size - old.size) > 0.05 * old.size
-        or (style.bold, style.mono, style.quarter) != (old.bold, old.mono, old.quarter)
+        or (style.bold, style.mono, style.quarter_turns) != (old.bold, old.mono, old.quarter_turns)
     ):
         return False
     return left - current.right < old.size and right > current.left - old.size
 
 
-def _style(page: "engine.FPDF_TEXTPAGE", index: int) -> _Style:
+def _read_style(page: "engine.FPDF_TEXTPAGE", index: int) -> _Style:
     matrix = engine.FS_MATRIX()
     engine.FPDFText_GetMatrix(page, index, matrix)
     x, y = ctypes.c_double(), ctypes.c_double()
     engine.FPDFText_GetCharOrigin(page, index, x, y)
-    turn = math.atan2(matrix.b, matrix.a) / (math.pi / 2)
-    quarter = round(turn) % 4 if math.isfinite(turn) else 0
-    baseline = (y.value, -x.value, -y.value, x.value)[quarter]
+    turns = math.atan2(matrix.b, matrix.a) / (math.pi / 2)
+    quarter_turns = round(turns) % 4 if math.isfinite(turns) else 0
+    baseline = (y.value, -x.value, -y.value, x.value)[quarter_turns]
     # The font size is before scaling: some programs write size 1 and scale the text instead.
     size = engine.FPDFText_GetFontSize(page, index) * math.hypot(matrix.c, matrix.d)
     name, flags = ctypes.create_string_buffer(256), ctypes.c_int()
@@ -210,20 +210,22 @@ def _style(page: "engine.FPDF_TEXTPAGE", index: int) -> _Style:
         size=round(size, 1) if math.isfinite(size) and size > 0.1 else 1.0,
         bold=bool(_BOLD.search(font)) or heavy,
         mono=bool(_MONO.search(font)) or (flags.value & _FIXED_PITCH == _FIXED_PITCH and b"Glyph" not in font),
-        quarter=quarter,
+        quarter_turns=quarter_turns,
     )
 
 
-def _extent(page: "engine.FPDF_TEXTPAGE", index: int, quarter: int, box: "engine.FS_RECTF") -> tuple[float, float]:
-    """From where to where a character reaches, along the direction of its line."""
+def _extent(
+    page: "engine.FPDF_TEXTPAGE", index: int, quarter_turns: int, box: "engine.FS_RECTF"
+) -> tuple[float, float]:
+    """The left and right edge of a character, along the direction of its line."""
     engine.FPDFText_GetLooseCharBox(page, index, box)
     sides = (box.left, box.bottom, -box.right, -box.top), (box.right, box.top, -box.left, -box.bottom)
-    left, right = sides[0][quarter], sides[1][quarter]
+    left, right = sides[0][quarter_turns], sides[1][quarter_turns]
     return (left, right) if math.isfinite(left + right) else (0.0, 0.0)
 
 
-def _outline(document: "pdfium.PdfDocument") -> Iterator[OutlineEntry]:
-    for bookmark in islice(document.get_toc(max_depth=6), _MOST_BOOKMARKS):
+def _read_outline(document: "pdfium.PdfDocument") -> Iterator[OutlineEntry]:
+    for bookmark in islice(document.get_toc(max_depth=6), _MAX_BOOKMARKS):
         target = bookmark.get_dest()
         page = target.get_index() if target else None
         if page is not None and (title := clean(bookmark.get_title())):
@@ -231,6 +233,6 @@ def _outline(document: "pdfium.PdfDocument") -> Iterator[OutlineEntry]:
 
 
 def _metadata_title(document: "pdfium.PdfDocument") -> str:
-    """The title the file gives itself, unless a program made it up."""
+    """The title in the file's metadata; "" for a placeholder that a program wrote."""
     title = clean(document.get_metadata_value("Title"))
-    return "" if len(title) > 300 or len(title) < 3 or _NO_TITLE.fullmatch(title) else title
+    return "" if len(title) > 300 or len(title) < 3 or _PLACEHOLDER_TITLE.fullmatch(title) else title

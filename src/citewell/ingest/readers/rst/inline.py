@@ -1,14 +1,14 @@
-"""reStructuredText inside a paragraph: roles, links and literals as the built page shows them.
+"""Inline markup of reStructuredText: roles, links and literals as the built page shows them.
 
-`shown` works on a whole paragraph, since a role may reach over the end of a line, and gives as many
-lines as it got. This room knows nothing of blocks: `rst/__init__.py` does.
+`render_inline` works on a whole paragraph, since a role may continue on the next line, and returns as many
+lines as it was given. This module knows nothing of blocks: `rst/__init__.py` does.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# Every repetition that could start again at each character is bounded: a hostile page costs linear time.
+# Every repetition that could start at each character is bounded: a hostile page is parsed in linear time.
 _QUOTED = r"(?:[^`\\]|\\.)+"
 _MARKUP = re.compile(
     r"``(?P<literal>(?:[^`]|`(?!`))+)``(?!`)"
@@ -20,8 +20,8 @@ _MARKUP = re.compile(
     r"|(?<![\w.:+-])(?P<word>[A-Za-z0-9]\w{0,80}?(?:[.:+-]\w{1,80}?){0,3})__?(?![\w`])",
     re.DOTALL,
 )
-_WEB = re.compile(r"(?:https?|ftp|mailto):")
-_NON_ID = re.compile(r"\s+")
+_WEB_URL = re.compile(r"(?:https?|ftp|mailto):")
+_WHITESPACE = re.compile(r"\s+")
 
 _CALLABLES = frozenset({"func", "meth", "function", "method"})
 _OBJECTS = _CALLABLES | {
@@ -38,23 +38,23 @@ _CODE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What a file's labels name: the titles of its sections, and addresses on the web."""
+    """The targets of a file's labels: section titles and web URLs."""
 
     titles: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
 
 
-def shown(text: str, targets: Targets) -> str:
-    """A paragraph as its page shows it, in as many lines.
+def render_inline(text: str, targets: Targets) -> str:
+    """A paragraph as the built page shows it, with the same number of lines.
 
-    shown("See :class:`~ray.data.Dataset` and :ref:`this <x>`.", Targets()) -> "See `Dataset` and this."
+    render_inline("See :class:`~ray.data.Dataset` and :ref:`this <x>`.", Targets()) -> "See `Dataset` and this."
     """
-    return _MARKUP.sub(lambda match: _over_lines(_replacement(match, targets), match[0].count("\n")), text)
+    return _MARKUP.sub(lambda match: _keep_line_count(_replacement(match, targets), match[0].count("\n")), text)
 
 
 def label_key(name: str) -> str:
-    """A label as references are matched: without case, one blank between words."""
-    return _NON_ID.sub(" ", name.strip().strip("`")).lower()
+    """A label as references are matched: lower case, single spaces."""
+    return _WHITESPACE.sub(" ", name.strip().strip("`")).lower()
 
 
 def _replacement(match: re.Match[str], targets: Targets) -> str:  # noqa: PLR0911 (one for each kind of markup)
@@ -76,13 +76,13 @@ def _replacement(match: re.Match[str], targets: Targets) -> str:  # noqa: PLR091
         case "word" if label_key(match["word"]) in targets.links:
             return _reference(match["word"], targets)
         case _:
-            return match[0]  # `x` alone is shown as it stands, and most authors mean code by it
+            return match[0]  # `x` alone stays as it is: most authors mean code by it
 
 
 def _role(name: str, content: str, targets: Targets) -> str:  # noqa: PLR0911 (one for each kind of role)
     title, target = _split_target(content)
     if name in _OBJECTS:
-        return _object(name, title, target)
+        return _object_name(name, title, target)
     match name:
         case "math":
             return f"${content}$"
@@ -102,8 +102,8 @@ def _role(name: str, content: str, targets: Targets) -> str:  # noqa: PLR0911 (o
             return title
 
 
-def _object(name: str, title: str, target: str) -> str:
-    """A class, function or other thing with a dotted name, as code unless its author wrote words for it."""
+def _object_name(name: str, title: str, target: str) -> str:
+    """A class, function or other object with a dotted name: as code, unless the author gave a title with spaces."""
     if target:
         return title if re.search(r"\s", title) else _code(title)
     path = title.lstrip("!")
@@ -112,14 +112,14 @@ def _object(name: str, title: str, target: str) -> str:
 
 
 def _reference(phrase: str, targets: Targets) -> str:
-    """A link on the web stays one; a link inside the book is only its words, since its target moves."""
+    """A web link becomes a Markdown link; of a link inside the site only the text stays, since its target moves."""
     title, target = _split_target(phrase)
-    address = "".join(target.split()) if target else targets.links.get(label_key(phrase), "")
-    if address.endswith("_"):
-        address = targets.links.get(label_key(address[:-1].strip("`")), "")
-    if not _WEB.match(address):
+    url = "".join(target.split()) if target else targets.links.get(label_key(phrase), "")
+    if url.endswith("_"):
+        url = targets.links.get(label_key(url[:-1].strip("`")), "")
+    if not _WEB_URL.match(url):
         return title
-    return f"[{title}]({address})" if title != address else address
+    return f"[{title}]({url})" if title != url else url
 
 
 def _split_target(content: str) -> tuple[str, str]:
@@ -132,7 +132,7 @@ def _split_target(content: str) -> tuple[str, str]:
 
 
 def _page_name(path: str) -> str:
-    """A page without words for it is called by its file; an index by its folder."""
+    """The name of a linked page without a title: its file name, or the folder of an index page."""
     parts = [part for part in path.strip("/").split("/") if part not in ("index", ".", "..")]
     return parts[-1] if parts else path
 
@@ -141,8 +141,8 @@ def _code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
-def _over_lines(text: str, newlines: int) -> str:
-    """The text over so many line ends: each that went with a target takes the place of a blank before it."""
+def _keep_line_count(text: str, newlines: int) -> str:
+    """The text with so many newlines: each one lost with a link target replaces a space from the end."""
     missing = newlines - text.count("\n")
     if missing > 0 and "](" not in text:  # a link stays on one line
         parts = text.rsplit(" ", missing)

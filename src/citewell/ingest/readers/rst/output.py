@@ -1,8 +1,8 @@
-"""The sheet a page of reStructuredText is copied to: its lines, where we are among them, and what is put where.
+"""The output of the reStructuredText parser: the lines of the text, the current nesting, and the blocks so far.
 
-A line of the sheet is blank until something is put on it, so whatever is not copied is gone and every
-line stays on its line. Only the rows of a table, and code without a blank line after it, move up inside
-their own lines. Which markup means what is not known here: `rst/__init__.py` reads.
+Every output line is blank until a block is added there, so what is not added is removed and line numbers stay the
+same. Only the rows of a table, and code without a blank line after it, move up within the lines of their own
+block. What markup means is decided in `rst/__init__.py`.
 """
 
 import re
@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from citewell.ingest.readers.rst.inline import Targets, shown
+from citewell.ingest.readers.rst.inline import Targets, render_inline
 from citewell.ingest.readers.rst.tables import Table, pipe_table
-from citewell.models import Block, BlockKind
+from citewell.models import Block, BlockKind, ParsedDocument
 
 _LONG_RUN = re.compile(r"`{3,}|~{3,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """What the lines at `indent` stand in: a directive, list item or quote that began at `column`.
+class Nesting:
+    """The directive, list item or quote that contains the lines at `indent`; it began at `column`.
 
-    `margin` is the indentation they are shown with, `style` the kind of mark of a list item.
+    `margin` is the indent of these lines in the output, `style` the kind of marker of a list item.
     """
 
     indent: int
@@ -33,7 +33,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class BlockSpan:
-    """A block by its lines."""
+    """A block by its line numbers; `end` is the line after it."""
 
     kind: BlockKind
     first: int
@@ -45,75 +45,74 @@ class BlockSpan:
 
 
 class RstOutput:
-    """The lines of a source, which readers may rewrite, and the lines of the page."""
+    """The source lines, which the parser may rewrite, and the output lines."""
 
     def __init__(self, lines: list[str], targets: Targets) -> None:
         self.lines = lines
         self.targets = targets
-        self.found: list[BlockSpan] = []
-        self.left: Level | None = None
-        """The list item that ended just before this line, at its indentation: the line may go on with its list."""
-        self._out = [""] * len(lines)
-        self._levels: list[Level] = []
+        self.blocks: list[BlockSpan] = []
+        self.last_item: Nesting | None = None
+        """The list item at the current indent that ended just before: the next item may belong to its list."""
+        self._output_lines = [""] * len(lines)
+        self._nesting: list[Nesting] = []
         self._groups = 0
 
-    def text(self) -> str:
-        return "\n".join(self._out)
-
-    def blocks(self) -> tuple[Block, ...]:
-        starts = [0, *accumulate(len(line) + 1 for line in self._out)]
+    def build(self, title: str) -> ParsedDocument:
+        """The parsed document, with the blocks' line numbers turned into offsets."""
+        starts = [0, *accumulate(len(line) + 1 for line in self._output_lines)]
         length = starts[-1] - 1
-        return tuple(
+        blocks = tuple(
             Block(
-                one.kind,
-                starts[one.first],
-                min(starts[one.end], length),
-                group=one.group,
-                level=one.level,
-                title=one.title,
-                anchor=one.anchor,
+                block.kind,
+                starts[block.first],
+                min(starts[block.end], length),
+                group=block.group,
+                level=block.level,
+                title=block.title,
+                anchor=block.anchor,
             )
-            for one in self.found
+            for block in self.blocks
         )
+        return ParsedDocument(title=title, text="\n".join(self._output_lines), blocks=blocks)
 
-    # Where we are.
+    # The current nesting.
 
     @property
     def margin(self) -> int:
-        return self._levels[-1].margin if self._levels else 0
+        return self._nesting[-1].margin if self._nesting else 0
 
     @property
     def group(self) -> int | None:
-        """The number of the outermost list we stand in."""
-        return self._levels[-1].group if self._levels else None
+        """The number of the outermost list that contains the current line."""
+        return self._nesting[-1].group if self._nesting else None
 
-    def settle(self, indent: int) -> None:
-        """Leave what ends before this indentation; a deeper one that nothing announced is a quote."""
-        self.left = None
-        while self._levels and self._levels[-1].indent > indent:
-            level = self._levels.pop()
-            self.left = level if level.style and level.column == indent else None
-        if indent > (self._levels[-1].indent if self._levels else 0):
+    def move_to_indent(self, indent: int) -> None:
+        """Leave what ends before a line with this indent; a deeper indent without markup begins a quote."""
+        self.last_item = None
+        while self._nesting and self._nesting[-1].indent > indent:
+            ended = self._nesting.pop()
+            self.last_item = ended if ended.style and ended.column == indent else None
+        if indent > (self._nesting[-1].indent if self._nesting else 0):
             self.enter(indent, column=indent)
 
     def enter(self, indent: int, *, column: int) -> None:
-        """Go into a directive or quote: its lines are shown where it began."""
-        self._levels.append(Level(indent, self.margin, column, self.group))
+        """Enter a directive or quote; its lines get the margin of the line where it began."""
+        self._nesting.append(Nesting(indent, self.margin, column, self.group))
 
-    def enter_item(self, indent: int, *, column: int, mark: str, style: str) -> None:
-        """Go into a list item, of the list that we just left where the style is the same."""
+    def enter_item(self, indent: int, *, column: int, marker: str, style: str) -> None:
+        """Enter a list item. It belongs to the list of the last item if the style is the same."""
         group = self.group
-        if group is None and self.left and self.left.style == style:
-            group = self.left.group
+        if group is None and self.last_item and self.last_item.style == style:
+            group = self.last_item.group
         if group is None:
             group = self.new_group()
-        self._levels.append(Level(indent, self.margin + len(mark), column, group, style))
+        self._nesting.append(Nesting(indent, self.margin + len(marker), column, group, style))
 
     def new_group(self) -> int:
         self._groups += 1
         return self._groups
 
-    # What the source says.
+    # Questions about the source.
 
     def is_blank(self, line: int) -> bool:
         return line >= len(self.lines) or not self.lines[line].strip()
@@ -121,68 +120,72 @@ class RstOutput:
     def block_end(self, line: int, indent: int) -> int:
         """The line after everything below this one that is indented deeper, without blank lines at its end."""
         end = line + 1
-        for place in range(line + 1, len(self.lines)):
-            if self.lines[place].strip():
-                if indent_of(self.lines[place]) <= indent:
+        for number in range(line + 1, len(self.lines)):
+            if self.lines[number].strip():
+                if indent_of(self.lines[number]) <= indent:
                     break
-                end = place + 1
+                end = number + 1
         return end
 
-    def first_written(self, line: int, end: int) -> int:
-        """The first line from here that is not blank, or the end."""
-        return next((place for place in range(line, end) if self.lines[place].strip()), end)
+    def first_nonblank(self, line: int, end: int) -> int:
+        """The first line from here that is not blank; `end` if there is none."""
+        return next((number for number in range(line, end) if self.lines[number].strip()), end)
 
     def inner_indent(self, line: int, indent: int, *, default: int) -> int:
-        """The indentation of what this line holds."""
-        following = self.first_written(line + 1, len(self.lines))
+        """The indent of the content below this line; the default if there is none."""
+        following = self.first_nonblank(line + 1, len(self.lines))
         depth = indent_of(self.lines[following]) if following < len(self.lines) else 0
         return depth if depth > indent else default
 
-    # What is put on the page.
+    # Adding blocks.
 
-    def put(self, kind: BlockKind, first: int, lines: Sequence[str]) -> BlockSpan | None:
-        """Put lines on the page and remember them as a block, unless all are blank."""
-        if first + len(lines) > len(self._out):
-            self._out.append("")  # for a fence after the last line of a file that does not end with a newline
-        self._out[first : first + len(lines)] = lines
+    def add(self, kind: BlockKind, first: int, lines: Sequence[str]) -> BlockSpan | None:
+        """Write the lines from `first` on and add them as a block, unless all are blank."""
+        if first + len(lines) > len(self._output_lines):
+            self._output_lines.append("")  # for a fence after the last line of a file that does not end with a newline
+        self._output_lines[first : first + len(lines)] = lines
         if not any(line.strip() for line in lines):
             return None
-        self.found.append(BlockSpan(kind, first, first + len(lines), self.group))
-        return self.found[-1]
+        self.blocks.append(BlockSpan(kind, first, first + len(lines), self.group))
+        return self.blocks[-1]
 
-    def put_heading(self, line: int, words: str, *, level: int, title: str, anchor: str) -> None:
-        if found := self.put("heading", line, [f"{'#' * level} {words}"]):
-            self.found[-1] = replace(found, group=None, level=level, title=title, anchor=anchor)
+    def add_heading(self, line: int, words: str, *, level: int, title: str, anchor: str) -> None:
+        if block := self.add("heading", line, [f"{'#' * level} {words}"]):
+            self.blocks[-1] = replace(block, group=None, level=level, title=title, anchor=anchor)
 
-    def put_text(self, first: int, words: Sequence[str], *, mark: str = "") -> None:
-        """Put a paragraph; in a list its first line begins with the mark, and the others stand below its words."""
-        text = shown("\n".join(words), self.targets)
+    def add_text(self, first: int, words: Sequence[str], *, marker: str = "") -> None:
+        """Add a paragraph. Its first line begins with the list marker, if any; the others line up with the text."""
+        text = render_inline("\n".join(words), self.targets)
         if "```" in text or "~~~" in text:
             text = _LONG_RUN.sub(lambda run: run[0][:2], text)  # in prose it must not open a code block
         lines = [" " * self.margin + line.strip() if line.strip() else "" for line in text.split("\n")]
-        if mark and lines[0]:
-            lines[0] = " " * (self.margin - len(mark)) + mark + lines[0].lstrip()
-        self.put("text" if self.group is None else "list", first, lines)
+        if marker and lines[0]:
+            lines[0] = " " * (self.margin - len(marker)) + marker + lines[0].lstrip()
+        self.add("text" if self.group is None else "list", first, lines)
 
-    def put_code(self, start: int, end: int, *, owned: int, language: str = "") -> None:
-        """Put lines as code, with fences on a line before them, from `owned` on, and on the blank line after them."""
+    def add_code(self, start: int, end: int, *, available_from: int, language: str = "") -> None:
+        """Add lines as fenced code.
+
+        The opening fence needs a line before the code, not before `available_from`; the closing fence uses the
+        blank line after it. Without such lines the code is added as text.
+        """
         code = self._dedented(start, end)
         runs = [len(run[0]) for line in code for run in re.finditer("`{3,}", line)]
         fence = " " * self.margin + "`" * (max(runs, default=2) + 1)
         fenced = [fence + language, *code, fence]
-        if start - 1 >= owned and self.is_blank(end):
-            self.put("code", start - 1, fenced)
-        elif start - 2 >= owned:
-            self.put("code", start - 2, fenced)
+        if start - 1 >= available_from and self.is_blank(end):
+            self.add("code", start - 1, fenced)
+        elif start - 2 >= available_from:
+            self.add("code", start - 2, fenced)
         else:
-            self.put_text(start, code)
+            self.add_text(start, code)
 
-    def put_math(self, line: int, argument: str, end: int) -> None:
-        """Put a formula that begins in the directive's argument or below it."""
+    def add_formula(self, line: int, argument: str, end: int) -> None:
+        """Add a formula that begins in the directive's argument or below it."""
         margin = " " * self.margin
-        start = self.first_written(line + 1, end)
+        start = self.first_nonblank(line + 1, end)
         if start == end:
-            self.put("math", line, [f"{margin}$$ {argument} $$" if argument else ""])
+            self.add("math", line, [f"{margin}$$ {argument} $$" if argument else ""])
             return
         first = line if argument else start - 1
         formula = [f"{margin}$$ {argument}".rstrip(), *([""] * (start - first - 1)), *self._dedented(start, end)]
@@ -190,21 +193,21 @@ class RstOutput:
             formula.append(f"{margin}$$")
         else:
             formula[-1] += " $$"
-        self.put("math", first, formula)
+        self.add("math", first, formula)
 
-    def put_table(self, table: Table, start: int, end: int, *, owned: int, title: str = "") -> bool:
-        """Put a table where its first row stands, or as far before as it needs room; False where there is none.
+    def add_table(self, table: Table, start: int, end: int, *, available_from: int, title: str = "") -> bool:
+        """Add a table at the line of its first row, or earlier if it needs more lines; False if they are not enough.
 
-        The lines from `owned` on are its own; a title stands on the first of them.
+        It may use the lines from `available_from` on; a title is written on the first of them.
         """
-        lines = [" " * self.margin + line for line in pipe_table(table, lambda cell: shown(cell, self.targets))]
+        lines = [" " * self.margin + line for line in pipe_table(table, lambda cell: render_inline(cell, self.targets))]
         first = min(start, end - len(lines))
-        if first < owned + bool(title):
+        if first < available_from + bool(title):
             return False
         if title:
-            self.put_text(owned, [title])
-        if (found := self.put("table", first, lines)) and found.group is None:
-            self.found[-1] = replace(found, group=self.new_group())
+            self.add_text(available_from, [title])
+        if (block := self.add("table", first, lines)) and block.group is None:
+            self.blocks[-1] = replace(block, group=self.new_group())
         return True
 
     def _dedented(self, start: int, end: int) -> list[str]:

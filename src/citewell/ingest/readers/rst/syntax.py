@@ -1,7 +1,7 @@
-"""What a line of reStructuredText marks: a heading, a label, a directive, and how the page shows each. Pure.
+"""The syntax of reStructuredText lines: headings, labels, directives, and how the page shows each. Pure.
 
-Names of directives are those of docutils, Sphinx and sphinx-design. One that is not known here keeps its
-argument and its body, since losing words is worse than showing a stray one.
+The directives are those of docutils, Sphinx and sphinx-design. An unknown one keeps its argument and its body,
+since losing text is worse than showing a stray word.
 """
 
 import re
@@ -10,22 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from citewell.ingest.readers.markdown import plain_words
-from citewell.ingest.readers.rst.inline import Targets, label_key, shown
+from citewell.ingest.readers.markdown import without_emphasis
+from citewell.ingest.readers.rst.inline import Targets, label_key, render_inline
 
-Treatment = Literal["code", "math", "gone", "listed", "csv", "names", "bare", "title", "object", "version", "text"]
-"""What becomes of a directive. The first six take its lines; of the others the body is read like any text,
-and the argument goes (bare), stands alone before it (title, object) or begins it (version, text)."""
+Treatment = Literal[
+    "code", "math", "remove", "list-table", "csv", "names", "body", "title", "object", "version", "text"
+]
+"""How to handle a directive. The first six consume its lines. The body of the others is parsed like any text; the
+argument is dropped (body), stands alone before it (title, object) or begins it (version, text)."""
 
 ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*")
-TARGET = re.compile(r"\.\. +_(?P<name>`[^`]+`|(?:[^:\\]|\\.|:(?!\s|$))+):(?:\s+(?P<address>.*))?$")
+TARGET = re.compile(r"\.\. +_(?P<name>`[^`]+`|(?:[^:\\]|\\.|:(?!\s|$))+):(?:\s+(?P<url>.*))?$")
 NOTE = re.compile(r"\.\. +(?P<label>\[[\w#*][\w#.:+-]*\])(?: +|$)(?P<words>.*)$")
 SUBSTITUTION = re.compile(r"\.\. +\|[^|]+\| ")
 DIRECTIVE = re.compile(r"\.\. +(?P<name>[A-Za-z](?:[\w.+-]|:(?!:))*) ?::(?: +(?P<argument>.*))?$")
 OPTION = re.compile(r":(?P<name>[A-Za-z][\w -]{0,60}):(?: +(?P<value>.*))?$")
 
 _LINK = re.compile(r"\[([^\[\]]{1,300})\]\([^()\s]{1,300}\)")
-_LONGEST_TITLE = 500
+_MAX_TITLE_CHARACTERS = 500
 
 _CODE = frozenset(
     {
@@ -34,14 +36,14 @@ _CODE = frozenset(
         *("uml", "plantuml", "highlight-block", "terminal"),
     }
 )
-_GONE = frozenset(
+_REMOVED = frozenset(
     {
         *("meta", "toctree", "raw", "include", "contents", "currentmodule", "module", "highlight", "index", "tags"),
         *("sectionauthor", "codeauthor", "default-role", "role", "tabularcolumns", "testsetup", "testcleanup"),
         *("sectnum", "header", "footer", "default-domain", "default-literal-role", "title", "bibliography"),
     }
 )
-_BARE = frozenset(
+_BODY_ONLY = frozenset(
     {
         *("image", "figure", "grid", "grid-item", "tab-set", "tabs", "tab-set-code", "only", "ifconfig", "container"),
         *("card-carousel", "rst-class", "cssclass", "glossary", "hlist", "compound", "button-ref", "button-link"),
@@ -54,9 +56,9 @@ _TITLED = frozenset(
         *("grid-item-card", "rubric", "centered", "collapse", "table"),
     }
 )
-_OWN: Mapping[str, Treatment] = {
+_SPECIAL: Mapping[str, Treatment] = {
     "math": "math",
-    "list-table": "listed",
+    "list-table": "list-table",
     "csv-table": "csv",
     "autosummary": "names",
     "click": "object",
@@ -71,22 +73,22 @@ _PYTHON = frozenset({"testcode", "doctest", "ipython", "jupyter-execute"})
 
 
 def treatment_of(name: str, options: Mapping[str, str]) -> Treatment:
-    """How the page shows a directive; `:hide:` code is run by the tests of the docs and shown to nobody."""
-    if "hide" in options or name in _GONE:
-        return "gone"
+    """How to handle a directive. Code with `:hide:` is only run by the tests of the docs, so it is removed."""
+    if "hide" in options or name in _REMOVED:
+        return "remove"
     if name in _CODE:
         return "code"
     if name in _VERSIONS:
         return "version"
-    if name in _BARE:
-        return "bare"
+    if name in _BODY_ONLY:
+        return "body"
     if name in _TITLED:
         return "title"
-    return _OWN.get(name, "object" if name.startswith("auto") else "text")
+    return _SPECIAL.get(name, "object" if name.startswith("auto") else "text")
 
 
 def language_of(name: str, argument: str) -> str:
-    """The language after the fence: the argument's first word, except where that names a group of tests."""
+    """The language of a code block: the first word of the argument, unless that names a group of tests."""
     if name in _PYTHON:
         return "python"
     if name in ("code-block", "code", "sourcecode"):
@@ -94,12 +96,12 @@ def language_of(name: str, argument: str) -> str:
     return name if name in ("mermaid", "graphviz") else ""
 
 
-def announcing(title: str) -> str:
-    """A title that stands before its text, with a colon where it does not end with a sign of its own."""
+def with_colon(title: str) -> str:
+    """A title with a colon after it, unless it ends with punctuation."""
     return f"{title}:" if title and title[-1] not in ".:;,!?…。：！？" else title
 
 
-def version_words(name: str, argument: str, *, has_body: bool) -> str:
+def version_text(name: str, argument: str, *, has_body: bool) -> str:
     """versionadded, "2.1 A pump." -> "Added in version 2.1: A pump." """
     version, _, words = argument.partition(" ")
     end = f": {words}".rstrip() if words or has_body else "."
@@ -110,18 +112,21 @@ def version_words(name: str, argument: str, *, has_body: bool) -> str:
 class Heading:
     title: str
     style: tuple[str, bool]
-    """Its adornment, and whether there is one above the title too: a new style is a new level."""
+    """The adornment character, and whether there is an overline too: each new style is a new level."""
     line: int
     end: int
 
 
-def is_markup(bare: str) -> bool:
-    return bare == ".." or bare.startswith(".. ")
+def is_markup(stripped: str) -> bool:
+    """Whether a stripped line begins explicit markup: a directive, target, footnote or comment."""
+    return stripped == ".." or stripped.startswith(".. ")
 
 
 def heading_at(lines: Sequence[str], line: int) -> Heading | None:
-    """The heading whose first line this is: a title over a row of one sign, or between two."""
-    first, second, third = (lines[at].rstrip() if at < len(lines) else "" for at in (line, line + 1, line + 2))
+    """The heading that begins at this line: a title with an underline, or with an overline too. None if none does."""
+    first, second, third = (
+        lines[number].rstrip() if number < len(lines) else "" for number in (line, line + 1, line + 2)
+    )
     if ADORNMENT.fullmatch(first):
         title = second.strip()
         if _underlines(third, title) and third[:1] == first[:1] and not ADORNMENT.fullmatch(title):
@@ -132,34 +137,35 @@ def heading_at(lines: Sequence[str], line: int) -> Heading | None:
 
 
 def _underlines(adornment: str, title: str) -> bool:
-    """A row shorter than its title counts from four signs on, as docutils has it."""
+    """Whether the adornment underlines the title; four characters are enough, as in docutils."""
     return bool(title) and len(adornment) >= min(len(title), 4) and bool(ADORNMENT.fullmatch(adornment))
 
 
 def targets_of(lines: Sequence[str]) -> Targets:
-    """What the labels of the file name: the section right after them, or an address."""
+    """The targets of the file's labels: the title of the section right after a label, or a URL."""
     titles: dict[str, str] = {}
     links: dict[str, str] = {}
-    waiting: list[str] = []
-    for place, line in enumerate(lines):
-        bare = line.strip()
-        if bare.startswith(".. _") and (target := TARGET.match(bare)):
-            if target["address"]:
-                links[label_key(target["name"])] = target["address"].strip()
+    pending: list[str] = []
+    for number, line in enumerate(lines):
+        stripped = line.strip()
+        if stripped.startswith(".. _") and (target := TARGET.match(stripped)):
+            if target["url"]:
+                links[label_key(target["name"])] = target["url"].strip()
             else:
-                waiting.append(label_key(target["name"]))
-        elif waiting and bare and line[0] != " " and not is_markup(bare):
-            if heading := heading_at(lines, place):
-                titles.update(dict.fromkeys(waiting, plain_title(shown(heading.title, Targets()))))
-            waiting = []
+                pending.append(label_key(target["name"]))
+        elif pending and stripped and line[0] != " " and not is_markup(stripped):
+            if heading := heading_at(lines, number):
+                titles.update(dict.fromkeys(pending, plain_title(render_inline(heading.title, Targets()))))
+            pending = []
     return Targets(titles, links)
 
 
 def plain_title(words: str) -> str:
-    return plain_words(_LINK.sub(r"\1", words)) if len(words) <= _LONGEST_TITLE else words
+    """A heading without links and emphasis."""
+    return without_emphasis(_LINK.sub(r"\1", words)) if len(words) <= _MAX_TITLE_CHARACTERS else words
 
 
-def id_of(name: str) -> str:
-    """An id as docutils makes it: "Map & filter" -> "map-filter"."""
+def sphinx_id(name: str) -> str:
+    """A heading's id as docutils makes it: "Map & filter" -> "map-filter"."""
     plain = unicodedata.normalize("NFKD", name.lower()).encode("ascii", "ignore").decode()
     return re.sub(r"^[-0-9]+|-+$", "", re.sub(r"[^a-z0-9]+", "-", plain))

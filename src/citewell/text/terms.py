@@ -1,4 +1,4 @@
-"""What a question is about: its content words, keywords and specific terms. Pure."""
+"""Finds what a question is about: its content words, keywords and specific terms. Pure."""
 
 from functools import cache
 
@@ -9,13 +9,13 @@ from citewell.text.words import split_words
 
 
 def content_words(text: str) -> list[str]:
-    """The words of a text that say what it is about, without what people wrap a question in ("how do I …").
+    """The words of a text that say what it is about, without question phrases such as "how do I".
 
-    None where all of it is wrapping. Wrapping words are rare in prose, so rarity alone would take them for the subject.
+    Empty where there are no others. Question phrases are rare in prose, so their rarity would make them look important.
     """
     language = detect_language(text)
-    wrapping = word_set("wrapping-words.txt") if language == ENGLISH else function_words(language)
-    return [word for word in split_words(text) if word.casefold().replace("’", "'") not in wrapping]
+    question_phrases = word_set("wrapping-words.txt") if language == ENGLISH else function_words(language)
+    return [word for word in split_words(text) if word.casefold().replace("’", "'") not in question_phrases]
 
 
 def keywords(question: str) -> dict[str, str]:
@@ -49,6 +49,6 @@ def specific_terms(question: str) -> frozenset[str]:
 def _general_english() -> frozenset[str]:
     """Stems of the words that are frequent enough in English to be whole entries of BERT's vocabulary."""
     entries = [entry for entry in bert_vocabulary() if entry.isalpha()]
-    # All at once, for the first question waits for it: word by word this takes ten times as long.
+    # In one call, since the first question waits for it: one call for each word takes ten times as long.
     ascii_stems = stemmer(ENGLISH).stemWords([entry for entry in entries if entry.isascii()])
     return frozenset(ascii_stems) | {stem(entry) for entry in entries if not entry.isascii()}
