@@ -288,9 +288,9 @@ def test_a_server_outlives_a_vendor_that_is_down(home: Path, docs: Path) -> None
         with server as address:
             assert not vendor.calls  # a server starts whether or not its vendor answers
             replies = [httpx2.post(f"{address}/api/ask", json={"question": "What moves water?"}) for _ in range(2)]
-    assert [one.status_code for one in replies] == [503, 200]
+    assert [reply.status_code for reply in replies] == [503, 200]
     assert replies[0].json()["message"].startswith("the embedding server gives no embeddings: status 400")
-    assert KEY not in server.log + "".join(one.text for one in replies)
+    assert KEY not in server.log + "".join(reply.text for reply in replies)
 
 
 @pytest.mark.parametrize("wrong", [[], ["--reembed", "--prune"], ["--reembed", "--watch"]])
