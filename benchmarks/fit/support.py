@@ -260,7 +260,7 @@ def predict_unseen_sources(cases: Features, *, with_similarity: bool) -> Array:
 
 
 def export_trees(model: "LGBMClassifier", features: Sequence[str]) -> dict[str, Any]:
-    """The trees in the format of `citewell.answer.support.trees`."""
+    """The trees in the format of `citewell.answer.support.score`."""
     nodes: list[tuple[int, float, int, int, float]] = []
 
     def add(node: Mapping[str, Any]) -> tuple[int, int]:
