@@ -1,4 +1,4 @@
-"""API keys in the database: what each may do, and a digest to know it by."""
+"""API keys: what each may do, and the digest of its secret."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +11,7 @@ from citewell.models import Key
 
 
 class SqlKeys:
-    """Keeps the promises of Keys."""
+    """One row for each key that was ever created."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -40,10 +40,10 @@ class SqlKeys:
             return [_key(row) for row in await connection.execute(select(keys).order_by(keys.c.created_at, keys.c.id))]
 
     async def revoke(self, identity: str) -> bool:
-        open_yet = (keys.c.id == storable(identity)) & keys.c.revoked_at.is_(None)
+        not_revoked = (keys.c.id == storable(identity)) & keys.c.revoked_at.is_(None)
         async with self._database.writing() as connection:
-            done = await connection.execute(update(keys).where(open_yet).values(revoked_at=datetime.now(UTC)))
-        return done.rowcount == 1
+            result = await connection.execute(update(keys).where(not_revoked).values(revoked_at=datetime.now(UTC)))
+        return result.rowcount == 1
 
 
 def _key(row: Row[Any]) -> Key:
