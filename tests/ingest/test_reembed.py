@@ -65,7 +65,12 @@ async def writing(settings: Settings) -> AsyncIterator[IngestEngines]:
             yield engines
             return
         embedder = OpenAiCompatibleEmbedder(
-            "custom", key=KEY, model="ours", dimensions=64, base_url=str(settings.embedding_base_url), in_ingest=HURRIED
+            "custom",
+            key=KEY,
+            model="ours",
+            dimensions=64,
+            base_url=str(settings.embedding_base_url),
+            ingest_policy=HURRIED,
         )
         try:
             yield replace(engines, embedder=embedder)

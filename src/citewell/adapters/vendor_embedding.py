@@ -1,42 +1,43 @@
-"""What every vendor's embedder does alike: cut passages, send as much as a call takes, check what comes back.
+"""What every vendor's embedder shares: cut passages into windows, batch them, retry calls, check the vectors.
 
 Knows no vendor and no protocol. A chunk has up to 800 tokens and some models read 512, so a chunk becomes a few
 windows of whole sentences under its title and section path, as with the local model.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
 import numpy as np
 
-from citewell.adapters.windows import rough_tokens, span_of, whole_sentences
+from citewell.adapters.windows import approximate_tokens, replace_surrogates, span_of, split_at_sentences
 from citewell.errors import ModelError, SettingsError
 from citewell.models import Matrix
 from citewell.ports import Embeddable, Embedding
-from citewell.retry import CircuitBreaker, RetryPolicy, sendable, with_retries
+from citewell.retry import CircuitBreaker, RetryPolicy, RetryRules, with_retries
 
 T = TypeVar("T")
 
-_WINDOW = 400  # rough tokens of a chunk's own words: some 200 English words, well within Cohere's 512 tokens
-_LABEL = 60  # of title and section path at most
-_QUESTION = 500
-_CALL = 30_000  # rough tokens; OpenAI takes 300,000 of its own, Gemini's free tier that many a minute
-_BLANK = "…"  # vendors refuse a text that says nothing
+# In approximate tokens:
+_WINDOW_TOKENS = 400  # of a chunk's own text: some 200 English words, well within Cohere's 512 tokens
+_LABEL_TOKENS = 60  # of title and section path at most
+_QUESTION_TOKENS = 500
+_CALL_TOKENS = 30_000  # OpenAI accepts 300,000 of its own, Gemini's free tier that many a minute
+_INSTEAD_OF_BLANK = "…"  # vendors refuse a blank text
 
-IN_INGEST = RetryPolicy(try_seconds=60.0, whole_seconds=600.0, backoff_seconds=1.0)
-FOR_QUESTION = RetryPolicy(try_seconds=4.0, whole_seconds=9.0, rest_seconds=10.0)
-"""Less than an answer waits for its embedder, so that whoever asks is told what the vendor said."""
+INGEST_POLICY = RetryPolicy(attempt_seconds=60.0, total_seconds=600.0, backoff_seconds=1.0)
+QUESTION_POLICY = RetryPolicy(attempt_seconds=4.0, total_seconds=9.0, open_seconds=10.0)
+"""Shorter than an answer waits for its embedder, so that its reader sees the vendor's error."""
 
 
 class UnusableAnswer(ValueError):
-    """A vendor's answer that cannot be used; the message says why."""
+    """A vendor's response that cannot be used; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A piece of a passage as it is sent: where it lies, what is sent, and how long that is."""
+    """A part of a passage as it is sent: the passage's number, the span in its text, and the text with its label."""
 
     passage: int
     span: tuple[int, int]
@@ -45,65 +46,69 @@ class Window:
 
 
 def split_windows(passages: Sequence[Embeddable]) -> Iterator[Window]:
-    """Every word of every passage, each window under its passage's label."""
+    """Windows that cover the whole text of every passage, each under its passage's label."""
     for number, passage in enumerate(passages):
-        label, said = sendable(_cut(passage.label, _LABEL)), sendable(passage.text)
+        label = replace_surrogates(_truncate(passage.label, _LABEL_TOKENS))
+        passage_text = replace_surrogates(passage.text)
         head = f"{label}\n" if label.strip() else ""
-        offsets = rough_tokens(said)
-        for first, last in whole_sentences(said, offsets, largest=_WINDOW):
+        offsets = approximate_tokens(passage_text)
+        for first, last in split_at_sentences(passage_text, offsets, max_tokens=_WINDOW_TOKENS):
             start, end = span = span_of(offsets, first, last)
-            text = head + said[start:end]
-            yield Window(number, span, text if text.strip() else _BLANK, last - first + _LABEL)
+            text = head + passage_text[start:end]
+            yield Window(number, span, text if text.strip() else _INSTEAD_OF_BLANK, last - first + _LABEL_TOKENS)
 
 
 def truncate_question(text: str) -> str:
-    """A question as it is sent; of an endless one the beginning."""
-    cut = sendable(_cut(text, _QUESTION))
-    return cut if cut.strip() else _BLANK
+    """A question as it is sent: the beginning of an overlong one."""
+    truncated = replace_surrogates(_truncate(text, _QUESTION_TOKENS))
+    return truncated if truncated.strip() else _INSTEAD_OF_BLANK
 
 
-def _cut(text: str, tokens: int) -> str:
-    offsets = rough_tokens(text)
-    return text[: offsets[tokens - 1][1]] if len(offsets) > tokens else text
+def _truncate(text: str, max_tokens: int) -> str:
+    offsets = approximate_tokens(text)
+    return text[: offsets[max_tokens - 1][1]] if len(offsets) > max_tokens else text
 
 
-def batch_windows(windows: Sequence[Window], *, most: int) -> Iterator[Sequence[Window]]:
-    """Windows in their order, as many together as one call takes."""
-    first = size = 0
-    for place, window in enumerate(windows):
-        if place - first == most or (place > first and size + window.tokens > _CALL):
-            yield windows[first:place]
-            first, size = place, 0
-        size += window.tokens
+def batch_windows(windows: Sequence[Window], *, max_texts: int) -> Iterator[Sequence[Window]]:
+    """Windows in their order, in batches that fit into one call."""
+    first = tokens = 0
+    for number, window in enumerate(windows):
+        if number - first == max_texts or (number > first and tokens + window.tokens > _CALL_TOKENS):
+            yield windows[first:number]
+            first, tokens = number, 0
+        tokens += window.tokens
     if windows:
         yield windows[first:]
 
 
-async def embed(
-    passages: Sequence[Embeddable], *, most: int, ask: Callable[[list[str]], Awaitable[Matrix]]
+async def embed_in_batches(
+    passages: Sequence[Embeddable], *, max_texts: int, embed_texts: Callable[[list[str]], Awaitable[Matrix]]
 ) -> list[Embedding]:
-    """An embedding for each passage; `ask` gives a row for each text, of which it takes at most so many."""
-    cut = list(split_windows(passages))
-    if not cut:
+    """An embedding for each passage. `embed_texts` returns a row for each of at most `max_texts` texts."""
+    windows = list(split_windows(passages))
+    if not windows:
         return []
-    vectors = np.concatenate([await ask([one.text for one in lot]) for lot in batch_windows(cut, most=most)])
-    bounds = np.searchsorted([one.passage for one in cut], np.arange(len(passages) + 1))
+    batches = batch_windows(windows, max_texts=max_texts)
+    vectors = np.concatenate([await embed_texts([window.text for window in batch]) for batch in batches])
+    bounds = np.searchsorted([window.passage for window in windows], np.arange(len(passages) + 1))
     return [
-        Embedding(vectors[first:last], tuple(one.span for one in cut[first:last])) for first, last in pairwise(bounds)
+        Embedding(vectors[first:last], tuple(window.span for window in windows[first:last]))
+        for first, last in pairwise(bounds)
     ]
 
 
-def dimensions_of(model: str, *, own: int | None, wanted: int | None) -> int:
-    """How long the model's vectors are, as wished or else as known."""
-    if wanted is None and own is None:
+def choose_dimensions(model: str, *, default: int | None, configured: int | None) -> int:
+    """The length of the model's vectors; raises SettingsError if it is neither configured nor known."""
+    dimensions = configured or default
+    if dimensions is None:
         raise SettingsError(
             f"how many dimensions the embedding model {model} has is not known here; set CITEWELL_EMBEDDING_DIMENSIONS"
         )
-    return wanted or own or 0
+    return dimensions
 
 
 def to_unit_vectors(rows: Sequence[Sequence[float]], *, texts: int, dimensions: int) -> Matrix:
-    """The vendor's rows at unit length; raises Senseless unless there is a sound one for each text."""
+    """The vendor's vectors at unit length; raises UnusableAnswer unless there is a valid one for each text."""
     if len(rows) != texts:
         raise UnusableAnswer(f"{len(rows)} vectors for {texts} texts")
     if wrong := {len(row) for row in rows} - {dimensions}:
@@ -115,95 +120,81 @@ def to_unit_vectors(rows: Sequence[Sequence[float]], *, texts: int, dimensions: 
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or not lengths.all():
         raise UnusableAnswer("vectors with numbers that are none, or with nothing but zeros")
-    scaled: Matrix = vectors / lengths
-    return scaled
+    unit_vectors: Matrix = vectors / lengths
+    return unit_vectors
 
 
-class Vendor(Protocol):
+class VendorErrors(Protocol):
     """What an adapter knows about its vendor's errors."""
 
     name: str
 
     @property
-    def faults(self) -> tuple[type[Exception], ...]:
-        """What its SDK raises when a call fails."""
-        ...
+    def rules(self) -> RetryRules: ...
 
-    def passing(self, error: Exception) -> bool:
-        """Whether another try may succeed."""
-        ...
-
-    def limited(self, error: Exception) -> bool:
-        """Whether it is only asked too fast."""
-        ...
-
-    def headers(self, error: Exception) -> Mapping[str, str]: ...
-
-    def says(self, error: Exception) -> str:
-        """What went wrong, after the vendor's name and without a word of the key."""
+    def describe(self, error: Exception) -> str:
+        """What went wrong, to follow the vendor's name; never shows the key."""
         ...
 
 
-class _Down(ModelError):
-    """The vendor fails in a way that may pass."""
+class _TransientError(ModelError):
+    """The vendor failed in a way that another call may not meet."""
 
 
-class Calls:
-    """Calls to one vendor: patient in an ingest, brief for a question, and none for a while after it failed one."""
+class EmbeddingCalls:
+    """Calls to one vendor: long waits in an ingest, short ones for a question, and a circuit breaker for questions."""
 
     def __init__(
         self,
-        vendor: Vendor,
+        vendor: VendorErrors,
         *,
-        in_ingest: RetryPolicy | None,
-        for_question: RetryPolicy | None,
+        ingest_policy: RetryPolicy | None,
+        question_policy: RetryPolicy | None,
         now: Callable[[], float],
     ) -> None:
         self._vendor = vendor
-        self._in_ingest = in_ingest or IN_INGEST
-        self._for_question = for_question or FOR_QUESTION
-        self._pause = CircuitBreaker(self._for_question, now)
+        self._ingest_policy = ingest_policy or INGEST_POLICY
+        self._question_policy = question_policy or QUESTION_POLICY
+        self._breaker = CircuitBreaker(self._question_policy, now)
 
-    async def patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """For an ingest, which waits as long as the vendor asks for: nothing is lost but time."""
-        return await self._made(call, patience=self._in_ingest, limited=self._vendor.limited)
+    async def for_ingest(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Waits as long as the vendor asks for: an ingest loses nothing but time."""
+        return await self._call(call, policy=self._ingest_policy, wait_out_rate_limits=True)
 
-    async def briefly(self, call: Callable[[], Awaitable[T]]) -> T:
-        """For a question: somebody waits."""
-        tries = self._pause.tries()
-        if not tries:
-            raise ModelError(f"{self._pause.reason}; that was a moment ago, and it is left alone for now")
+    async def for_question(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Gives up soon: a reader is waiting."""
+        max_attempts = self._breaker.allowed_attempts()
+        if not max_attempts:
+            raise ModelError(f"{self._breaker.reason}; that was a moment ago, and it is not retried yet")
         try:
-            given = await self._made(call, patience=self._for_question, tries=tries)
-        except _Down as error:
-            self._pause.begin(str(error))
+            result = await self._call(call, policy=self._question_policy, max_attempts=max_attempts)
+        except _TransientError as error:
+            self._breaker.open(str(error))
             raise
-        self._pause.end()
-        return given
+        self._breaker.close()
+        return result
 
-    async def _made(
+    async def _call(
         self,
         call: Callable[[], Awaitable[T]],
         *,
-        patience: RetryPolicy,
-        limited: Callable[[Exception], bool] = lambda _: False,
-        tries: int | None = None,
+        policy: RetryPolicy,
+        max_attempts: int | None = None,
+        wait_out_rate_limits: bool = False,
     ) -> T:
-        vendor = self._vendor
-        caught: tuple[type[Exception], ...] = (*vendor.faults, TimeoutError)
+        vendor, rules = self._vendor, self._vendor.rules
         try:
             return await with_retries(
                 call,
-                patience=patience,
-                faults=vendor.faults,
-                passing=vendor.passing,
-                headers=vendor.headers,
-                limited=limited,
-                tries=tries,
+                policy=policy,
+                rules=rules,
+                max_attempts=max_attempts,
+                wait_out_rate_limits=wait_out_rate_limits,
             )
         except UnusableAnswer as error:
             raise ModelError(f"the embeddings of {vendor.name} make no sense: {error}") from error
-        except caught as error:
-            says = "it did not answer in time" if isinstance(error, TimeoutError) else vendor.says(error)
-            kind = _Down if vendor.passing(error) else ModelError
-            raise kind(f"{vendor.name} gives no embeddings: {says}") from error
+        except rules.caught as error:
+            timed_out = isinstance(error, TimeoutError)
+            description = "it did not answer in time" if timed_out else vendor.describe(error)
+            kind = _TransientError if rules.is_transient(error) else ModelError
+            raise kind(f"{vendor.name} gives no embeddings: {description}") from error
