@@ -299,3 +299,38 @@ async def test_a_generation_of_many_chunks_holds_every_one(store: Store) -> None
     halves = [Change(entries=many[start : start + 3350]) for start in range(0, len(many), 3350)]
     await store.publish(*halves, Change(entries=[entry("the last one", UP, document="last.md")]))
     assert (await store.index.frequencies(OURS, ["last"])) == (10_051, [1])
+
+
+async def test_a_builder_knows_its_generations_and_their_model(store: Store, tmp_path: Path) -> None:
+    assert store.builder.current_generation() is None
+    assert not store.builder.has_generation(1)
+    assert store.builder.embedding_model_of(1) is None
+    first = await store.publish(Change(entries=[entry("old", EAST)]))
+    staged = await store.builder.stage(_each([]), base=first)
+    assert (store.builder.current_generation(), store.builder.has_generation(staged)) == (first, True)
+    assert Store(tmp_path / "index", model="newer").builder.embedding_model_of(first) == "test"
+
+
+async def test_a_builder_lists_every_chunk_of_a_generation(store: Store) -> None:
+    entries = [entry("first", EAST), entry("second", NORTH, document="b.md")]
+    generation = await store.publish(Change(entries=entries))
+    listed = sorted(store.builder.contents(generation))
+    assert listed == sorted((each.chunk.id, each.chunk.text) for each in entries)
+
+
+async def test_what_a_dead_run_left_is_listed_and_removed_and_the_published_generation_stays(store: Store) -> None:
+    published = await store.publish(Change(entries=[entry("kept", EAST)]))
+    assert store.builder.leftovers() == []
+
+    async def dies() -> AsyncIterator[Change]:
+        yield Change(entries=[entry("lost", NORTH)])
+        raise RuntimeError("the embedder failed")
+
+    with pytest.raises(RuntimeError):
+        await store.builder.stage(dies(), base=published)
+    unused = await store.builder.stage(_each([]), base=published)
+    assert str(unused) in store.builder.leftovers()
+    store.builder.remove_leftovers()
+    assert store.builder.leftovers() == []
+    assert not store.builder.has_generation(unused)
+    assert [one.chunk.text for one in await store.index.search(OURS, vector=EAST, words="", limit=5)] == ["kept"]
