@@ -14,6 +14,7 @@ import pytest
 
 from citewell.adapters.cohere import CohereEmbedder
 from citewell.adapters.embeddings_openai import OpenAiCompatibleEmbedder
+from citewell.adapters.vendor_embedding import EmbeddingPolicies
 from citewell.adapters.vendors import OpenAiCompatible
 from citewell.errors import ModelError, SettingsError
 from citewell.models import Vector
@@ -45,13 +46,12 @@ class Wire:
     def embedder(
         self, url: str, *, retry_policy: RetryPolicy = HURRIED, now: Callable[[], float] = lambda: 0.0
     ) -> Embedder:
+        policies = EmbeddingPolicies(ingest=retry_policy, question=retry_policy)
         if self.name == "cohere":
-            return CohereEmbedder(
-                self.key, base_url=url, ingest_policy=retry_policy, question_policy=retry_policy, now=now
-            )
+            return CohereEmbedder(self.key, base_url=url, policies=policies, now=now)
         return OpenAiCompatibleEmbedder(
             "custom", key=self.key, model="ours", dimensions=DIMENSIONS,
-            base_url=url, ingest_policy=retry_policy, question_policy=retry_policy, now=now,
+            base_url=url, policies=policies, now=now,
         )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from citewell import wiring
 from citewell.adapters.embeddings_openai import OpenAiCompatibleEmbedder
+from citewell.adapters.vendor_embedding import EmbeddingPolicies
 from citewell.answer import flow as answering
 from citewell.answer.reply.markers import NumberedMarkers
 from citewell.errors import ModelError, OtherModel
@@ -70,7 +71,7 @@ async def writing(settings: Settings) -> AsyncIterator[IngestEngines]:
             model="ours",
             dimensions=64,
             base_url=str(settings.embedding_base_url),
-            ingest_policy=HURRIED,
+            policies=EmbeddingPolicies(ingest=HURRIED),
         )
         try:
             yield replace(engines, embedder=embedder)

@@ -5,6 +5,7 @@ for a while. What leaves this machine is the question, and the label and text of
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import Any, Literal
 
@@ -14,15 +15,8 @@ from cohere.core import ApiError, RequestOptions
 from cohere.core.parse_error import ParsingError
 from pydantic import BaseModel, ConfigDict, FiniteFloat, TypeAdapter
 
-from citewell.adapters.vendor_embedding import (
-    EmbeddingCalls,
-    UnusableAnswer,
-    choose_dimensions,
-    embed_in_batches,
-    to_unit_vectors,
-    truncate_question,
-)
-from citewell.adapters.vendors import EMBEDDING_MODELS, VENDORS, checked_key, vendor_message
+from citewell.adapters.vendor_embedding import EmbeddingCalls, EmbeddingPolicies, UnusableAnswer, to_unit_vectors
+from citewell.adapters.vendors import EMBEDDING_MODELS, VENDORS, checked_key, choose_dimensions, vendor_message
 from citewell.adapters.windows import replace_surrogates
 from citewell.errors import CitewellError, RerankerUnavailable, SettingsError
 from citewell.models import Matrix, Passage, Vector
@@ -123,8 +117,7 @@ class CohereEmbedder:
         model: str | None = None,
         dimensions: int | None = None,
         base_url: str | None = None,
-        ingest_policy: RetryPolicy | None = None,
-        question_policy: RetryPolicy | None = None,
+        policies: EmbeddingPolicies | None = None,
         now: Callable[[], float] = monotonic,
     ) -> None:
         self._model = model or VENDORS["cohere"].embedding_model
@@ -134,26 +127,32 @@ class CohereEmbedder:
         self.model = f"cohere/{self._model}/{self.dimensions}"
         # Models before v4 refuse requests that name the dimensions.
         self._requested_dimensions = self.dimensions if self.dimensions != default else None
-        errors = _EmbeddingErrors(checked_key(key, key_name), key_name)
-        self._calls = EmbeddingCalls(errors, ingest_policy=ingest_policy, question_policy=question_policy, now=now)
+        key = checked_key(key, key_name)
+        self._calls = EmbeddingCalls(
+            VENDORS["cohere"].name,
+            rules=_RULES,
+            describe=partial(_describe, key=key, key_name=key_name),
+            policies=policies or EmbeddingPolicies(),
+            now=now,
+        )
         self._http = httpx.AsyncClient(timeout=None)  # noqa: S113 (each attempt has a timeout)
-        self._client = AsyncClientV2(errors.key, base_url=base_url, httpx_client=self._http)
+        self._client = AsyncClientV2(key, base_url=base_url, httpx_client=self._http)
 
     async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
-        async def embed_texts(texts: list[str]) -> Matrix:
-            return await self._calls.for_ingest(lambda: self._vectors(texts, "search_document"))
-
         max_texts = VENDORS["cohere"].texts_per_call
-        return await embed_in_batches(passages, max_texts=max_texts, embed_texts=embed_texts)
+        return await self._calls.embed_passages(passages, self._embed_documents, max_texts=max_texts)
 
     async def embed_query(self, text: str) -> Vector:
-        question = truncate_question(text)
-        vector: Vector = (await self._calls.for_question(lambda: self._vectors([question], "search_query")))[0]
-        return vector
+        return await self._calls.embed_query(text, self._embed_questions)
 
     async def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        questions = [truncate_question(text) for text in texts]
-        return await self._calls.for_ingest(lambda: self._vectors(questions, "search_query"))
+        return await self._calls.embed_queries(texts, self._embed_questions)
+
+    async def _embed_documents(self, texts: list[str]) -> Matrix:
+        return await self._vectors(texts, "search_document")
+
+    async def _embed_questions(self, texts: list[str]) -> Matrix:
+        return await self._vectors(texts, "search_query")
 
     async def warm(self) -> None:
         pass
@@ -183,27 +182,15 @@ class CohereEmbedder:
 _VECTORS = TypeAdapter(list[list[float]], config=ConfigDict(strict=True))
 
 
-class _EmbeddingErrors:
-    """What Cohere's errors mean for an embedding."""
-
-    name = VENDORS["cohere"].name
-
-    def __init__(self, key: str, key_name: str) -> None:
-        self.key = key
-        self._key_name = key_name
-
-    @property
-    def rules(self) -> RetryRules:
-        return _RULES
-
-    def describe(self, error: Exception) -> str:
-        match error:
-            case ApiError(status_code=401 | 403 | 498):
-                return f"it refuses the key in {self._key_name} (status {error.status_code})"
-            case ApiError(status_code=status):
-                return f"status {status}{vendor_message(error.body, key=self.key)}"
-            case _:
-                return f"it cannot be reached ({type(error).__name__})"
+def _describe(error: Exception, *, key: str, key_name: str) -> str:
+    """What an error means for an embedding."""
+    match error:
+        case ApiError(status_code=401 | 403 | 498):
+            return f"it refuses the key in {key_name} (status {error.status_code})"
+        case ApiError(status_code=status):
+            return f"status {status}{vendor_message(error.body, key=key)}"
+        case _:
+            return f"it cannot be reached ({type(error).__name__})"
 
 
 class _Row(BaseModel):

@@ -4,35 +4,26 @@ What leaves this machine is each chunk's label and text, and each question.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from time import monotonic
 
 import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI, Omit, omit
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from citewell.adapters.vendor_embedding import (
-    INGEST_POLICY,
-    EmbeddingCalls,
-    UnusableAnswer,
-    choose_dimensions,
-    embed_in_batches,
-    to_unit_vectors,
-    truncate_question,
-)
+from citewell.adapters.vendor_embedding import EmbeddingCalls, EmbeddingPolicies, UnusableAnswer, to_unit_vectors
 from citewell.adapters.vendors import (
     EMBEDDING_MODELS,
     VENDORS,
     EmbeddingModel,
     OpenAiCompatible,
     checked_key,
+    choose_dimensions,
     vendor_message,
 )
 from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedding
-from citewell.retry import RetryPolicy, RetryRules, is_transient_status
-
-_SLOW_ATTEMPT_SECONDS = 300.0
+from citewell.retry import RetryRules, is_transient_status
 
 # The SDK would send the versions of system and Python to everybody, and the account to others than OpenAI.
 _VERSION_HEADERS = (
@@ -56,8 +47,7 @@ class OpenAiCompatibleEmbedder:
         model: str | None = None,
         base_url: str | None = None,
         dimensions: int | None = None,
-        ingest_policy: RetryPolicy | None = None,
-        question_policy: RetryPolicy | None = None,
+        policies: EmbeddingPolicies | None = None,
         now: Callable[[], float] = monotonic,
     ) -> None:
         defaults = VENDORS[vendor]
@@ -71,37 +61,38 @@ class OpenAiCompatibleEmbedder:
             (known.passage_prompt, known.question_prompt) if known else ("", "")
         )
         self._max_texts = defaults.texts_per_call
-        self._errors = _Errors(defaults.name or "the embedding server", key and checked_key(key, key_name), key_name)
-        if ingest_policy is None:
-            slow = replace(INGEST_POLICY, attempt_seconds=_SLOW_ATTEMPT_SECONDS)
-            ingest_policy = slow if defaults.is_slow else INGEST_POLICY
+        key = key and checked_key(key, key_name)
+        usual = EmbeddingPolicies.for_slow_server() if defaults.is_slow else EmbeddingPolicies()
         self._calls = EmbeddingCalls(
-            self._errors, ingest_policy=ingest_policy, question_policy=question_policy, now=now
+            defaults.name or "the embedding server",
+            rules=_RULES,
+            describe=partial(_describe, key=key, key_name=key_name),
+            policies=policies or usual,
+            now=now,
         )
         self._http = httpx2.AsyncClient(timeout=None)
         self._client = AsyncOpenAI(
-            api_key=self._errors.key or "none",
+            api_key=key or "none",
             base_url=base_url or defaults.base_url,
             max_retries=0,  # `with_retries` does that: it honours Retry-After, and an ingest has more time
             http_client=self._http,
         )
-        self._omitted_headers = _omitted_headers(vendor, with_key=self._errors.key is not None)
+        self._omitted_headers = _omitted_headers(vendor, with_key=key is not None)
 
     async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
-        async def embed_texts(texts: list[str]) -> Matrix:
-            prompts = [self._passage_prompt + text for text in texts]
-            return await self._calls.for_ingest(lambda: self._vectors(prompts))
-
-        return await embed_in_batches(passages, max_texts=self._max_texts, embed_texts=embed_texts)
+        return await self._calls.embed_passages(passages, self._embed_documents, max_texts=self._max_texts)
 
     async def embed_query(self, text: str) -> Vector:
-        question = self._question_prompt + truncate_question(text)
-        vector: Vector = (await self._calls.for_question(lambda: self._vectors([question])))[0]
-        return vector
+        return await self._calls.embed_query(text, self._embed_questions)
 
     async def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        questions = [self._question_prompt + truncate_question(text) for text in texts]
-        return await self._calls.for_ingest(lambda: self._vectors(questions))
+        return await self._calls.embed_queries(texts, self._embed_questions)
+
+    async def _embed_documents(self, texts: list[str]) -> Matrix:
+        return await self._vectors([self._passage_prompt + text for text in texts])
+
+    async def _embed_questions(self, texts: list[str]) -> Matrix:
+        return await self._vectors([self._question_prompt + text for text in texts])
 
     async def warm(self) -> None:
         pass
@@ -159,28 +150,17 @@ def _parse_vectors(content: bytes) -> list[list[float]]:
     return [by_index[number] for number in range(len(rows))]
 
 
-class _Errors:
-    """What errors of this protocol mean."""
-
-    def __init__(self, name: str, key: str | None, key_name: str) -> None:
-        self.name = name
-        self.key = key
-        self._key_name = key_name
-
-    @property
-    def rules(self) -> RetryRules:
-        return _RULES
-
-    def describe(self, error: Exception) -> str:
-        match error:
-            case APIStatusError(status_code=401 | 403):
-                return f"it refuses the key in {self._key_name} (status {error.status_code})"
-            case APIStatusError(status_code=status):
-                return f"status {status}{vendor_message(_unwrapped(error.body), key=self.key)}"
-            case APITimeoutError():
-                return "it did not answer in time"
-            case _:
-                return f"it cannot be reached ({type(error.__cause__ or error).__name__})"
+def _describe(error: Exception, *, key: str | None, key_name: str) -> str:
+    """What an error of this protocol means."""
+    match error:
+        case APIStatusError(status_code=401 | 403):
+            return f"it refuses the key in {key_name} (status {error.status_code})"
+        case APIStatusError(status_code=status):
+            return f"status {status}{vendor_message(_unwrapped(error.body), key=key)}"
+        case APITimeoutError():
+            return "it did not answer in time"
+        case _:
+            return f"it cannot be reached ({type(error.__cause__ or error).__name__})"
 
 
 def _unwrapped(body: object) -> object:

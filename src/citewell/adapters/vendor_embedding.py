@@ -5,19 +5,17 @@ windows of whole sentences under its title and section path, as with the local m
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 
 from citewell.adapters.windows import approximate_tokens, replace_surrogates, span_of, split_at_sentences
-from citewell.errors import ModelError, SettingsError
-from citewell.models import Matrix
+from citewell.errors import ModelError
+from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedding
 from citewell.retry import CircuitBreaker, RetryPolicy, RetryRules, with_retries
-
-T = TypeVar("T")
 
 # In approximate tokens:
 _WINDOW_TOKENS = 400  # of a chunk's own text: some 200 English words, well within Cohere's 512 tokens
@@ -26,9 +24,26 @@ _QUESTION_TOKENS = 500
 _CALL_TOKENS = 30_000  # OpenAI accepts 300,000 of its own, Gemini's free tier that many a minute
 _INSTEAD_OF_BLANK = "…"  # vendors refuse a blank text
 
-INGEST_POLICY = RetryPolicy(attempt_seconds=60.0, total_seconds=600.0, backoff_seconds=1.0)
-QUESTION_POLICY = RetryPolicy(attempt_seconds=4.0, total_seconds=9.0, open_seconds=10.0)
-"""Shorter than an answer waits for its embedder, so that its reader sees the vendor's error."""
+_INGEST_POLICY = RetryPolicy(attempt_seconds=60.0, total_seconds=600.0, backoff_seconds=1.0)
+_QUESTION_POLICY = RetryPolicy(attempt_seconds=4.0, total_seconds=9.0, open_seconds=10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingPolicies:
+    """How long an ingest and a question wait for a vendor."""
+
+    ingest: RetryPolicy = _INGEST_POLICY
+    question: RetryPolicy = _QUESTION_POLICY
+    """Shorter than an answer waits for its embedder, so that its reader sees the vendor's error."""
+
+    @classmethod
+    def for_slow_server(cls) -> "EmbeddingPolicies":
+        """For a server that may run on a CPU."""
+        return cls(ingest=replace(_INGEST_POLICY, attempt_seconds=300.0))
+
+
+EmbedTexts: TypeAlias = Callable[[list[str]], Awaitable[Matrix]]
+"""One call to a vendor: a row for each text."""
 
 
 class UnusableAnswer(ValueError):
@@ -58,7 +73,7 @@ def split_windows(passages: Sequence[Embeddable]) -> Iterator[Window]:
             yield Window(number, span, text if text.strip() else _INSTEAD_OF_BLANK, last - first + _LABEL_TOKENS)
 
 
-def truncate_question(text: str) -> str:
+def _truncate_question(text: str) -> str:
     """A question as it is sent: the beginning of an overlong one."""
     truncated = replace_surrogates(_truncate(text, _QUESTION_TOKENS))
     return truncated if truncated.strip() else _INSTEAD_OF_BLANK
@@ -81,32 +96,6 @@ def batch_windows(windows: Sequence[Window], *, max_texts: int) -> Iterator[Sequ
         yield windows[first:]
 
 
-async def embed_in_batches(
-    passages: Sequence[Embeddable], *, max_texts: int, embed_texts: Callable[[list[str]], Awaitable[Matrix]]
-) -> list[Embedding]:
-    """An embedding for each passage. `embed_texts` returns a row for each of at most `max_texts` texts."""
-    windows = list(split_windows(passages))
-    if not windows:
-        return []
-    batches = batch_windows(windows, max_texts=max_texts)
-    vectors = np.concatenate([await embed_texts([window.text for window in batch]) for batch in batches])
-    bounds = np.searchsorted([window.passage for window in windows], np.arange(len(passages) + 1))
-    return [
-        Embedding(vectors[first:last], tuple(window.span for window in windows[first:last]))
-        for first, last in pairwise(bounds)
-    ]
-
-
-def choose_dimensions(model: str, *, default: int | None, configured: int | None) -> int:
-    """The length of the model's vectors; raises SettingsError if it is neither configured nor known."""
-    dimensions = configured or default
-    if dimensions is None:
-        raise SettingsError(
-            f"how many dimensions the embedding model {model} has is not known here; set CITEWELL_EMBEDDING_DIMENSIONS"
-        )
-    return dimensions
-
-
 def to_unit_vectors(rows: Sequence[Sequence[float]], *, texts: int, dimensions: int) -> Matrix:
     """The vendor's vectors at unit length; raises UnusableAnswer unless there is a valid one for each text."""
     if len(rows) != texts:
@@ -124,77 +113,93 @@ def to_unit_vectors(rows: Sequence[Sequence[float]], *, texts: int, dimensions: 
     return unit_vectors
 
 
-class VendorErrors(Protocol):
-    """What an adapter knows about its vendor's errors."""
-
-    name: str
-
-    @property
-    def rules(self) -> RetryRules: ...
-
-    def describe(self, error: Exception) -> str:
-        """What went wrong, to follow the vendor's name; never shows the key."""
-        ...
-
-
 class _TransientError(ModelError):
     """The vendor failed in a way that another call may not meet."""
 
 
 class EmbeddingCalls:
-    """Calls to one vendor: long waits in an ingest, short ones for a question, and a circuit breaker for questions."""
+    """Calls to one vendor: long waits in an ingest, short ones for a question, and a circuit breaker for questions.
+
+    `describe` says what went wrong in an error of `rules`, to follow the vendor's name; it never shows the key.
+    """
 
     def __init__(
         self,
-        vendor: VendorErrors,
+        vendor_name: str,
         *,
-        ingest_policy: RetryPolicy | None,
-        question_policy: RetryPolicy | None,
+        rules: RetryRules,
+        describe: Callable[[Exception], str],
+        policies: EmbeddingPolicies,
         now: Callable[[], float],
     ) -> None:
-        self._vendor = vendor
-        self._ingest_policy = ingest_policy or INGEST_POLICY
-        self._question_policy = question_policy or QUESTION_POLICY
-        self._breaker = CircuitBreaker(self._question_policy, now)
+        self._vendor_name = vendor_name
+        self._rules = rules
+        self._describe = describe
+        self._policies = policies
+        self._breaker = CircuitBreaker(policies.question, now)
 
-    async def for_ingest(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Waits as long as the vendor asks for: an ingest loses nothing but time."""
-        return await self._call(call, policy=self._ingest_policy, wait_out_rate_limits=True)
+    async def embed_passages(
+        self, passages: Sequence[Embeddable], embed_texts: EmbedTexts, *, max_texts: int
+    ) -> list[Embedding]:
+        """An embedding for each passage, with at most `max_texts` texts in a call."""
+        windows = list(split_windows(passages))
+        if not windows:
+            return []
+        rows = [
+            await self._for_ingest(embed_texts, [window.text for window in batch])
+            for batch in batch_windows(windows, max_texts=max_texts)
+        ]
+        vectors = np.concatenate(rows)
+        bounds = np.searchsorted([window.passage for window in windows], np.arange(len(passages) + 1))
+        return [
+            Embedding(vectors[first:last], tuple(window.span for window in windows[first:last]))
+            for first, last in pairwise(bounds)
+        ]
 
-    async def for_question(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Gives up soon: a reader is waiting."""
+    async def embed_queries(self, questions: Sequence[str], embed_texts: EmbedTexts) -> Matrix:
+        """A row for each question; nobody waits for it."""
+        return await self._for_ingest(embed_texts, [_truncate_question(question) for question in questions])
+
+    async def embed_query(self, question: str, embed_texts: EmbedTexts) -> Vector:
+        """The vector of a question. Gives up soon: a reader is waiting."""
         max_attempts = self._breaker.allowed_attempts()
         if not max_attempts:
             raise ModelError(f"{self._breaker.reason}; that was a moment ago, and it is not retried yet")
+        texts = [_truncate_question(question)]
         try:
-            result = await self._call(call, policy=self._question_policy, max_attempts=max_attempts)
+            rows = await self._call(embed_texts, texts, policy=self._policies.question, max_attempts=max_attempts)
         except _TransientError as error:
             self._breaker.open(str(error))
             raise
         self._breaker.close()
-        return result
+        vector: Vector = rows[0]
+        return vector
+
+    async def _for_ingest(self, embed_texts: EmbedTexts, texts: list[str]) -> Matrix:
+        """Waits as long as the vendor asks for: an ingest loses nothing but time."""
+        return await self._call(embed_texts, texts, policy=self._policies.ingest, wait_out_rate_limits=True)
 
     async def _call(
         self,
-        call: Callable[[], Awaitable[T]],
+        embed_texts: EmbedTexts,
+        texts: list[str],
         *,
         policy: RetryPolicy,
         max_attempts: int | None = None,
         wait_out_rate_limits: bool = False,
-    ) -> T:
-        vendor, rules = self._vendor, self._vendor.rules
+    ) -> Matrix:
         try:
             return await with_retries(
-                call,
+                lambda: embed_texts(texts),
                 policy=policy,
-                rules=rules,
+                rules=self._rules,
                 max_attempts=max_attempts,
                 wait_out_rate_limits=wait_out_rate_limits,
             )
         except UnusableAnswer as error:
-            raise ModelError(f"the embeddings of {vendor.name} make no sense: {error}") from error
-        except rules.caught as error:
+            raise ModelError(f"the embeddings of {self._vendor_name} make no sense: {error}") from error
+        except self._rules.caught as error:
             timed_out = isinstance(error, TimeoutError)
-            description = "it did not answer in time" if timed_out else vendor.describe(error)
-            kind = _TransientError if rules.is_transient(error) else ModelError
-            raise kind(f"{vendor.name} gives no embeddings: {description}") from error
+            description = "it did not answer in time" if timed_out else self._describe(error)
+            kind = _TransientError if self._rules.is_transient(error) else ModelError
+            raise kind(f"{self._vendor_name} gives no embeddings: {description}") from error

@@ -102,6 +102,16 @@ EMBEDDING_MODELS = {
 }
 
 
+def choose_dimensions(model: str, *, default: int | None, configured: int | None) -> int:
+    """The length of the model's vectors; raises SettingsError if it is neither configured nor known."""
+    dimensions = configured or default
+    if dimensions is None:
+        raise SettingsError(
+            f"how many dimensions the embedding model {model} has is not known here; set CITEWELL_EMBEDDING_DIMENSIONS"
+        )
+    return dimensions
+
+
 def checked_key(key: str, variable: str) -> str:
     """The API key without surrounding spaces; raises SettingsError, which does not show it, if it cannot be one."""
     key = key.strip()

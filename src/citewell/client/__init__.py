@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from time import monotonic
 from types import TracebackType
-from typing import TypeVar
+from typing import TypedDict, TypeVar, Unpack
 from uuid import UUID, uuid4
 
 from pydantic import BaseModel, ValidationError
@@ -41,6 +41,17 @@ R = TypeVar("R", bound=BaseModel)
 
 _POLL_SECONDS = 0.3
 _DEFAULT = Named.named(DEFAULT_PROJECT).id
+
+
+class ChatOptions(TypedDict, total=False):
+    """The optional arguments of `Client.chat` and `Client.chat_stream`."""
+
+    session_id: UUID | None
+    selected_text: str | None
+    filters: MetadataFilter | None
+    idempotency_key: str | None
+    """The client's name for this request; by default a new one."""
+    project: UUID
 
 
 class Client:
@@ -81,32 +92,14 @@ class Client:
         body = _validated(QueryRequest, query=query, selected_text=selected_text)
         return await self._transport.fetch(Call("POST", "/api/query", body), QueryResponse)
 
-    async def chat(
-        self,
-        query: str,
-        *,
-        session_id: UUID | None = None,
-        selected_text: str | None = None,
-        filters: MetadataFilter | None = None,
-        idempotency_key: str | None = None,
-        project: UUID = _DEFAULT,
-    ) -> ChatResponse:
+    async def chat(self, query: str, **options: Unpack[ChatOptions]) -> ChatResponse:
         """Answer in a session. The exchange is stored once, also if the request is retried."""
-        call = _chat_call("/chat", query, session_id, selected_text, filters, idempotency_key, project)
+        call = _chat_call("/chat", query, options)
         return await self._transport.fetch(call, ChatResponse)
 
-    async def chat_stream(
-        self,
-        query: str,
-        *,
-        session_id: UUID | None = None,
-        selected_text: str | None = None,
-        filters: MetadataFilter | None = None,
-        idempotency_key: str | None = None,
-        project: UUID = _DEFAULT,
-    ) -> AsyncGenerator[ChatEvent]:
+    async def chat_stream(self, query: str, **options: Unpack[ChatOptions]) -> AsyncGenerator[ChatEvent]:
         """Stream the same: stages, text, then the whole response. Raises errors that occur on the way."""
-        call = _chat_call("/chat/stream", query, session_id, selected_text, filters, idempotency_key, project)
+        call = _chat_call("/chat/stream", query, options)
         async for event in self._transport.stream_events(call, ChatEvent):
             if event.error is not None:
                 raise RequestFailed(event.error, status=200)
@@ -271,20 +264,22 @@ def _validated(schema: type[R], **fields: object) -> R:
         raise BadRequest(f"{field_path}: {first['msg'].removeprefix('Input ')}") from error
 
 
-def _chat_call(
-    path: str,
-    query: str,
-    session_id: UUID | None,
-    selected_text: str | None,
-    filters: MetadataFilter | None,
-    idempotency_key: str | None,
-    project: UUID,
-) -> Call:
-    body = _validated(ChatRequest, query=query, session_id=session_id, selected_text=selected_text, filters=filters)
-    key = str(uuid4()) if idempotency_key is None else idempotency_key
+def _chat_call(path: str, query: str, options: ChatOptions) -> Call:
+    body = _validated(
+        ChatRequest,
+        query=query,
+        session_id=options.get("session_id"),
+        selected_text=options.get("selected_text"),
+        filters=options.get("filters"),
+    )
+    key = options.get("idempotency_key")
+    if key is None:
+        key = str(uuid4())
     if not (key.isascii() and key.isprintable() and 0 < len(key.strip()) <= 255):
         raise BadRequest("idempotency_key: should be 1 to 255 plain characters")
-    return Call("POST", path, body, query=_project_query(project), headers={"Idempotency-Key": key})
+    return Call(
+        "POST", path, body, query=_project_query(options.get("project", _DEFAULT)), headers={"Idempotency-Key": key}
+    )
 
 
 def _project_query(project: UUID) -> dict[str, str | int]:
