@@ -1,4 +1,4 @@
-"""What things are: the nouns every other room speaks in. No I/O and no policy."""
+"""The data types that all packages share. No I/O and no policy."""
 
 from citewell.models.answers import (
     QUOTED,
