@@ -202,10 +202,12 @@ def read_settings() -> Settings:
         first = error.errors()[0]
         name = str(first["loc"][0])
         field = Settings.model_fields.get(name.lower().removeprefix("citewell_"))
-        shown = (
+        variable_name = (
             name if field is None or field.validation_alias else f"CITEWELL_{name.upper().removeprefix('CITEWELL_')}"
         )
-        raise SettingsError(f"{shown}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}") from error
+        raise SettingsError(
+            f"{variable_name}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+        ) from error
 
 
 def as_markdown() -> str:

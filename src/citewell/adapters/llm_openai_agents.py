@@ -96,7 +96,7 @@ class AgentsWriter:
             timeout=httpx2.Timeout(attempt_seconds, connect=min(_CONNECT_SECONDS, attempt_seconds)),
         )
 
-    async def write(self, work: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
+    async def write(self, task: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
         max_attempts = self._breaker.allowed_attempts()
         if not max_attempts:
             raise self._unavailable()
@@ -106,7 +106,7 @@ class AgentsWriter:
         def start() -> AsyncGenerator[str | TokenUsage, None]:
             if self._breaker.is_open and not is_probe:
                 raise self._unavailable()  # other calls have failed meanwhile
-            return self._run(work, with_tools=with_tools, first_seconds=_PROBE_SECONDS if is_probe else None)
+            return self._run(task, with_tools=with_tools, first_seconds=_PROBE_SECONDS if is_probe else None)
 
         def drop_tools(error: Exception) -> bool:
             nonlocal with_tools
@@ -159,12 +159,12 @@ class AgentsWriter:
         await self._client.close()
 
     async def _run(
-        self, work: WritingTask, *, with_tools: bool, first_seconds: float | None
+        self, task: WritingTask, *, with_tools: bool, first_seconds: float | None
     ) -> AsyncGenerator[str | TokenUsage, None]:
         """One run of the agent, to its end or its first error. The first event may take `first_seconds`."""
         events: _Events = asyncio.Queue()
         model = _ReportingModel(self._endpoint.model, self._client, events)
-        run = self._start_run(work, model, events, with_tools=with_tools)
+        run = self._start_run(task, model, events, with_tools=with_tools)
         consumer = asyncio.create_task(_consume(run, events))
         has_text = False
         attempt_seconds = self._policy.attempt_seconds
@@ -186,7 +186,7 @@ class AgentsWriter:
             if not has_text:
                 raise _EmptyAnswer
             usage = run.context_wrapper.usage
-            truncated = not self._endpoint.counts_reasoning and model.last_turn_tokens >= work.max_tokens
+            truncated = not self._endpoint.counts_reasoning and model.last_turn_tokens >= task.max_tokens
             yield TokenUsage(usage.input_tokens or None, usage.output_tokens or None, truncated)
         finally:
             run.cancel()
@@ -194,22 +194,22 @@ class AgentsWriter:
             await asyncio.wait([consumer])
 
     def _start_run(
-        self, work: WritingTask, model: ChatModel, events: _Events, *, with_tools: bool
+        self, task: WritingTask, model: ChatModel, events: _Events, *, with_tools: bool
     ) -> RunResultStreaming:
         agent = Agent(
             name="Citewell",
-            instructions=replace_surrogates(work.instructions),
+            instructions=replace_surrogates(task.instructions),
             model=model,
-            tools=[_search_tool(work.search, events)] if work.search and with_tools else [],
+            tools=[_search_tool(task.search, events)] if task.search and with_tools else [],
             model_settings=ModelSettings(
                 temperature=self._endpoint.temperature,
-                max_tokens=None if self._endpoint.counts_reasoning else work.max_tokens,
+                max_tokens=None if self._endpoint.counts_reasoning else task.max_tokens,
                 include_usage=True,
                 store=False if self._endpoint.base_url.startswith("https://api.openai.com") else None,
             ),
         )
         config = RunConfig(tracing_disabled=True, tool_not_found_behavior="return_error_to_model")
-        return Runner.run_streamed(agent, _messages(work), run_config=config, max_turns=_MAX_TURNS)
+        return Runner.run_streamed(agent, _messages(task), run_config=config, max_turns=_MAX_TURNS)
 
     def _describe(self, error: Exception) -> str:
         """What went wrong, without the vendor's own message."""
@@ -334,13 +334,13 @@ def _search_tool(search: Search, events: _Events) -> FunctionTool:
     )
 
 
-def _messages(work: WritingTask) -> list[TResponseInputItem]:
+def _messages(task: WritingTask) -> list[TResponseInputItem]:
     messages: list[TResponseInputItem] = []
-    for exchange in work.history:
+    for exchange in task.history:
         messages.append({"role": "user", "content": replace_surrogates(exchange.question)})
         if exchange.answer:
             messages.append({"role": "assistant", "content": replace_surrogates(exchange.answer)})
-    return [*messages, {"role": "user", "content": replace_surrogates(work.prompt)}]
+    return [*messages, {"role": "user", "content": replace_surrogates(task.prompt)}]
 
 
 def _refuses_tools(error: Exception) -> bool:

@@ -17,7 +17,7 @@ from citewell.models.answers import (
 )
 from citewell.models.documents import (
     DEFAULT_PROJECT,
-    PROJECTS,
+    PROJECT_NAMESPACE,
     Block,
     BlockKind,
     Chunk,
@@ -41,7 +41,7 @@ from citewell.models.records import Evaluation, Feedback, Gap, Key, Owner, Scope
 __all__ = [
     "DEFAULT_PROJECT",
     "NO_FILTERS",
-    "PROJECTS",
+    "PROJECT_NAMESPACE",
     "QUOTED",
     "Answer",
     "Block",

@@ -17,7 +17,7 @@ Vector: TypeAlias = "NDArray[np.float32]"
 Matrix: TypeAlias = "NDArray[np.float32]"
 """Several vectors, one in each row."""
 
-PROJECTS = UUID("6f0d5b0a-8f0e-5b52-9c3e-2f6f1b6f4c11")
+PROJECT_NAMESPACE = UUID("6f0d5b0a-8f0e-5b52-9c3e-2f6f1b6f4c11")
 """The UUID namespace for project ids: a name gives the same id on every machine."""
 
 DEFAULT_PROJECT = "default"
@@ -33,7 +33,7 @@ class Project:
     @classmethod
     def named(cls, name: str) -> "Project":
         """The project with this name; the id is derived from it."""
-        return cls(uuid5(PROJECTS, name), name)
+        return cls(uuid5(PROJECT_NAMESPACE, name), name)
 
 
 BlockKind = Literal["heading", "text", "list", "table", "code", "math"]

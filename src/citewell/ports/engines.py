@@ -132,7 +132,7 @@ class Writer(Protocol):
     model: str
     context_tokens: int
 
-    def write(self, work: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
+    def write(self, task: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
         """Stream the text as it is written, and last the token usage. Close the stream if its reader leaves.
 
         Raises WriterUnavailable: at once if the LLM is known to be down, after the first words if it broke off.

@@ -101,7 +101,7 @@ class LibraryWriter(Protocol):
         """Fingerprint and root folder of every document of the project, by its path."""
         ...
 
-    async def stage(self, project: Project, entered: Sequence[tuple[Document, Sequence[Chunk]]]) -> None:
+    async def stage(self, project: Project, documents: Sequence[tuple[Document, Sequence[Chunk]]]) -> None:
         """Store documents that readers don't see yet."""
         ...
 

@@ -14,7 +14,7 @@ class Projects(Protocol):
         """All projects by name, each with its creation time."""
         ...
 
-    async def project(self, identity: UUID) -> tuple[Project, datetime] | None:
+    async def project(self, project_id: UUID) -> tuple[Project, datetime] | None:
         """A project and its creation time."""
         ...
 
@@ -22,7 +22,7 @@ class Projects(Protocol):
         """Create a project; returns whether it is new. An existing one stays as it is."""
         ...
 
-    async def delete(self, identity: UUID) -> None:
+    async def delete(self, project_id: UUID) -> None:
         """Delete a project and what is stored for it, and revoke the keys that are only for it.
 
         Its documents must be removed by an ingest before this.
@@ -112,7 +112,7 @@ class Keys(Protocol):
         """Store a new key."""
         ...
 
-    async def find(self, identity: str) -> tuple[Key, str] | None:
+    async def find(self, key_id: str) -> tuple[Key, str] | None:
         """The key and its digest, revoked or not."""
         ...
 
@@ -120,7 +120,7 @@ class Keys(Protocol):
         """Every key, including revoked ones, oldest first."""
         ...
 
-    async def revoke(self, identity: str) -> bool:
+    async def revoke(self, key_id: str) -> bool:
         """Revoke a key; returns False if there is no such key or it was revoked before."""
         ...
 
@@ -136,7 +136,7 @@ class Uploads(Protocol):
         """Take the oldest PENDING upload: it becomes PROCESSING, with one more attempt. None if the queue is empty."""
         ...
 
-    async def release(self, identity: UUID) -> None:
+    async def release(self, upload_id: UUID) -> None:
         """Undo `claim`, for a worker that has to stop: the attempt does not count."""
         ...
 
@@ -144,7 +144,7 @@ class Uploads(Protocol):
         """Requeue what a crashed worker had claimed. The caller holds the writer's lock, so no other worker runs."""
         ...
 
-    async def finish(self, identity: UUID, *, error: str | None = None) -> None:
+    async def finish(self, upload_id: UUID, *, error: str | None = None) -> None:
         """Remove a finished upload, or, with an error, keep it as FAILED; its content is deleted either way."""
         ...
 

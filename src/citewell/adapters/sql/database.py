@@ -145,9 +145,10 @@ class Database:
 
     async def close(self) -> None:
         """Close every connection, including those that a cancelled request still holds."""
-        give_up = asyncio.get_running_loop().time() + self._timeout_seconds
-        while self._in_use and (left := give_up - asyncio.get_running_loop().time()) > 0:
-            await asyncio.wait(set(self._in_use), timeout=left)
+        now = asyncio.get_running_loop().time
+        deadline = now() + self._timeout_seconds
+        while self._in_use and (remaining := deadline - now()) > 0:
+            await asyncio.wait(set(self._in_use), timeout=remaining)
         await self._engine.dispose()
 
     @contextmanager

@@ -30,17 +30,17 @@ class SqlKeys:
         async with self._database.writing() as connection:
             await connection.execute(new)
 
-    async def find(self, identity: str) -> tuple[Key, str] | None:
+    async def find(self, key_id: str) -> tuple[Key, str] | None:
         async with self._database.reading() as connection:
-            row = (await connection.execute(select(keys).where(keys.c.id == storable(identity)))).first()
+            row = (await connection.execute(select(keys).where(keys.c.id == storable(key_id)))).first()
         return None if row is None else (_key(row), row.digest)
 
     async def keys(self) -> list[Key]:
         async with self._database.reading() as connection:
             return [_key(row) for row in await connection.execute(select(keys).order_by(keys.c.created_at, keys.c.id))]
 
-    async def revoke(self, identity: str) -> bool:
-        not_revoked = (keys.c.id == storable(identity)) & keys.c.revoked_at.is_(None)
+    async def revoke(self, key_id: str) -> bool:
+        not_revoked = (keys.c.id == storable(key_id)) & keys.c.revoked_at.is_(None)
         async with self._database.writing() as connection:
             result = await connection.execute(update(keys).where(not_revoked).values(revoked_at=datetime.now(UTC)))
         return result.rowcount == 1

@@ -105,15 +105,15 @@ class SqlLibrary:
         async with self._database.reading() as connection:
             return {row.path: KnownDocument(row.fingerprint, row.root) for row in await connection.execute(query)}
 
-    async def stage(self, project: Project, entered: Sequence[tuple[Document, Sequence[Chunk]]]) -> None:
+    async def stage(self, project: Project, documents: Sequence[tuple[Document, Sequence[Chunk]]]) -> None:
         now = datetime.now(UTC)
-        texts: list[dict[str, object]] = []
-        documents: list[dict[str, object]] = []
-        chunks: list[dict[str, object]] = []
-        for document, document_chunks in entered:
+        text_rows: list[dict[str, object]] = []
+        document_rows: list[dict[str, object]] = []
+        chunk_rows: list[dict[str, object]] = []
+        for document, document_chunks in documents:
             hash_of_text = text_hash(document.text)
-            texts.append({"hash": hash_of_text, "text": document.text})
-            documents.append(
+            text_rows.append({"hash": hash_of_text, "text": document.text})
+            document_rows.append(
                 {
                     "id": document.id,
                     "project_id": project.id,
@@ -127,16 +127,16 @@ class SqlLibrary:
                     "ingested_at": now,
                 }
             )
-            chunks.extend(to_row(chunk) for chunk in document_chunks)
+            chunk_rows.extend(to_row(chunk) for chunk in document_chunks)
         async with self._database.writing() as connection:
             project_row = self._database.insert(tables.projects).values(
                 id=project.id, name=project.name, created_at=now
             )
             await connection.execute(project_row.on_conflict_do_nothing())
             for table, rows in (
-                (tables.texts, texts),
-                (tables.staged_documents, documents),
-                (tables.staged_chunks, chunks),
+                (tables.texts, text_rows),
+                (tables.staged_documents, document_rows),
+                (tables.staged_chunks, chunk_rows),
             ):
                 if rows:
                     await connection.execute(self._database.insert(table).on_conflict_do_nothing(), rows)

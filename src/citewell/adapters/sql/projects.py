@@ -27,10 +27,10 @@ class SqlProjects:
         await self.create(_DEFAULT)
         return await self._select(query)
 
-    async def project(self, identity: UUID) -> tuple[Project, datetime] | None:
-        query = select(projects).where(projects.c.id == identity)
+    async def project(self, project_id: UUID) -> tuple[Project, datetime] | None:
+        query = select(projects).where(projects.c.id == project_id)
         matches = await self._select(query)
-        if not matches and identity == _DEFAULT.id:
+        if not matches and project_id == _DEFAULT.id:
             await self.create(_DEFAULT)
             matches = await self._select(query)
         return next(iter(matches), None)
@@ -43,14 +43,14 @@ class SqlProjects:
             result = await connection.execute(new.on_conflict_do_nothing())
         return result.rowcount == 1
 
-    async def delete(self, identity: UUID) -> None:
+    async def delete(self, project_id: UUID) -> None:
         # A new project of the same name would have the same id: a key to the old one must not open it.
-        open_keys = update(keys).where(keys.c.project_id == identity, keys.c.revoked_at.is_(None))
+        open_keys = update(keys).where(keys.c.project_id == project_id, keys.c.revoked_at.is_(None))
         async with self._database.writing() as connection:
             await connection.execute(open_keys.values(revoked_at=datetime.now(UTC)))
             for table in (sessions, uploads, past_chunks, gaps, ingests, evaluations):
-                await connection.execute(delete(table).where(table.c.project_id == identity))
-            await connection.execute(delete(projects).where(projects.c.id == identity))
+                await connection.execute(delete(table).where(table.c.project_id == project_id))
+            await connection.execute(delete(projects).where(projects.c.id == project_id))
 
     async def _select(self, query: Select[Any]) -> list[tuple[Project, datetime]]:
         async with self._database.reading() as connection:

@@ -71,13 +71,13 @@ class SqlUploads:
         async with self._database.writing() as connection:
             await connection.execute(in_progress.values(status="PENDING"))
 
-    async def release(self, identity: UUID) -> None:
-        claimed = update(uploads).where(uploads.c.id == identity, uploads.c.status == "PROCESSING")
+    async def release(self, upload_id: UUID) -> None:
+        claimed = update(uploads).where(uploads.c.id == upload_id, uploads.c.status == "PROCESSING")
         async with self._database.writing() as connection:
             await connection.execute(claimed.values(status="PENDING", attempts=uploads.c.attempts - 1))
 
-    async def finish(self, identity: UUID, *, error: str | None = None) -> None:
-        this_upload = uploads.c.id == identity
+    async def finish(self, upload_id: UUID, *, error: str | None = None) -> None:
+        this_upload = uploads.c.id == upload_id
         failed = update(uploads).where(this_upload).values(status="FAILED", error=storable(error or ""), content=None)
         async with self._database.writing() as connection:
             await connection.execute(delete(uploads).where(this_upload) if error is None else failed)
