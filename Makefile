@@ -13,6 +13,9 @@ unexport PYTHONDONTWRITEBYTECODE
 NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 NPM := cd widget && $(NODE) npm --silent
 
+# The other screenshots are not committed.
+COMMITTED_PICTURES := source-light widget-open-light library-light
+
 .PHONY: help setup run test check web screenshots eval bench docs lock clean
 
 help:  ## Say what can be made
@@ -40,9 +43,10 @@ web: .venv/web  ## Build the chat page, the library page and the widget
 	$(NPM) run types
 	$(NPM) run build
 
-screenshots: .venv/web .venv/browser  ## Take a picture of every state of the pages, into docs/img
-	mkdir -p docs/img
-	CITEWELL_THREADS=1 $(BIN)/pytest -q tests/browser/test_states.py --screenshots docs/img
+screenshots: .venv/web .venv/browser  ## Take a picture of every state of the pages, into docs/img/all
+	mkdir -p docs/img/all
+	CITEWELL_THREADS=1 $(BIN)/pytest -q tests/browser/test_states.py --screenshots docs/img/all
+	cd docs/img && cp $(COMMITTED_PICTURES:%=all/%.png) .
 
 eval: .venv/run  ## Ask the example book's golden questions and print the scores
 	$(BIN)/citewell ingest $(BOOK)
@@ -62,7 +66,7 @@ lock: .venv/bin/python  ## Pin every dependency by version and hash, naming no r
 	sed -i '/^ *"resolved": /d' widget/package-lock.json
 
 clean:  ## Remove what was made
-	rm -rf widget/node_modules widget/src/api.d.ts .venv .citewell .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf widget/node_modules widget/src/api/schema.d.ts .venv .citewell .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Citewell needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -82,8 +86,11 @@ clean:  ## Remove what was made
 	$(NPM) ci
 	@touch $@
 
-# A browser for the tests that need one; where it cannot be installed they say so and are skipped.
+# A browser for the tests that need one. Root installs it; anybody else is told, and those tests are skipped.
 .venv/browser: .venv/dev
-	command -v chromium-headless-shell >/dev/null || $$(id -u | grep -qx 0 || echo sudo -n) sh -c 'apt-get -q update && \
-	  for one in chromium-headless-shell chromium; do apt-get -qy install --no-install-recommends $$one && break; done' || true
+	@if command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get -q update && \
+	  { apt-get -qy install --no-install-recommends chromium-headless-shell || \
+	    apt-get -qy install --no-install-recommends chromium; } || true; \
+	else echo "No Chromium found: the browser tests will be skipped. Install chromium to run them."; fi
 	@touch $@

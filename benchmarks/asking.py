@@ -15,7 +15,7 @@ from citewell.answer.quoting.score import Candidate, score_candidates
 from citewell.answer.retrieval import rerank
 from citewell.answer.retrieval.search import CANDIDATES, Retrieval, weigh_words
 from citewell.models import Passage
-from citewell.text.keywords import keywords
+from citewell.text.terms import keywords
 from citewell.text.units import unit_text
 from sets import PROJECT, Question, Set, Source, find_sets, off_topic, read_set, settings_for, take_in
 

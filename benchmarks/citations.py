@@ -13,8 +13,8 @@ import random
 from collections import defaultdict
 from pathlib import Path
 
-from citewell.answer.compose import moves
 from citewell.answer.support.score import support_score
+from citewell.answer.writing.citation_check import moves
 from citewell.text.stemming import stems
 
 CLAIMS = 60

@@ -34,7 +34,7 @@ from citewell.answer.retrieval.rerank import LocalReranker
 from citewell.answer.retrieval.search import CANDIDATES, retrieve
 from citewell.models import Chunk, Matrix, Project, Vector, chunk_id, content_hash, document_id
 from citewell.ports import Change, Embedding, Entry
-from citewell.text.keywords import content_words
+from citewell.text.terms import content_words
 
 PROJECT, NEIGHBOUR = Project.named("benchmark"), Project.named("neighbour")
 _TOPICS = 1000

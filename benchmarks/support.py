@@ -26,19 +26,18 @@ from lightgbm import LGBMClassifier
 from numpy.typing import NDArray
 
 from citewell.adapters.minilm import MiniLmEmbedder
-from citewell.answer.support import trees
 from citewell.answer.support.altered_quote import ALTERED_QUOTE_FACTOR, is_altered_quote
 from citewell.answer.support.features import SUPPORT_FEATURES, support_features
 from citewell.answer.support.passage_facts import claim_text, read_facts
 from citewell.ports import Embeddable
-from citewell.text.words import split_words
+from citewell.text import data_file, split_words
 from edits import edited, sentences
 from folds import FOLDS, fold_of
 from scoring import Array, bootstrapped, calibration_error
 
 NAMED = ("begin-wow", "expertqa", "scifact", "wice")
 """The sources that people judged; the mean over them is what we hold ourselves to."""
-WEIGHTS = Path(trees.__file__).parents[1] / "data" / "support.json"
+WEIGHTS = Path(str(data_file("support.json")))
 SPLITS = 3
 _TREES = 150
 EVEN = 0.5  # every source and label weighs the same, so this is where either mistake costs the same
@@ -234,7 +233,7 @@ def strangers(cases: Judged, *, similar: bool) -> Array:
 
 
 def exported(model: LGBMClassifier, features: Sequence[str]) -> dict[str, Any]:
-    """The trees as `citewell.answer.support.trees` walks them."""
+    """The trees as `citewell.answer.support.score` walks them."""
     nodes: list[tuple[int, float, int, int, float]] = []
 
     def add(node: Mapping[str, Any]) -> tuple[int, int]:

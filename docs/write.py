@@ -1,8 +1,8 @@
 """Write what is generated: docs/settings.md, docs/openapi.json and the examples that `/docs` shows.
 
-`make docs` runs this. The examples are made by asking the example book through the doors themselves. One that says
-the same as before is left as it was, moments and milliseconds included, so that a diff shows what really changed.
-`--keep-examples` asks nothing: for a change of the doors' descriptions alone.
+`make docs` runs this. The examples are recorded by calling the endpoints with the example book. One that has
+not changed is left as it was, times included, so that a diff shows what really changed. `--keep-examples` records
+nothing: for a change of descriptions alone.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from citewell.evaluate.questions import read_questions
 from citewell.evaluate.run import run_questions
 from citewell.evaluate.scores import score
 from citewell.http.app import create_app
-from citewell.http.reference.examples import Example, Examples, Sent, examples
+from citewell.http.reference.examples import Example, ExampleRequest, Examples, examples
 from citewell.http.reference.openapi import operations
 from citewell.ingest.flow import ingest
 from citewell.models import DEFAULT_PROJECT, Evaluation, Key, Project, document_id
@@ -45,38 +45,38 @@ _PASSING = {
 }  # fmt: skip
 
 
-class Asking:
-    """Asks the doors by the ids of their operations and keeps what they say."""
+class ExampleRecorder:
+    """Calls endpoints by their operation ids and records requests and responses."""
 
     def __init__(self, client: httpx2.AsyncClient, document: dict[str, Any]) -> None:
         self._client = client
-        self._doors = {one["operationId"]: (method, path) for method, path, one in operations(document)}
-        self.kept = Examples()
+        self._endpoints = {one["operationId"]: (method, path) for method, path, one in operations(document)}
+        self.examples = Examples()
 
-    async def door(self, name: str, sent: Sent | None = None) -> Any:
-        sent = sent or Sent()
-        response = await self._send(name, sent)
+    async def call(self, name: str, request: ExampleRequest | None = None) -> Any:
+        request = request or ExampleRequest()
+        response = await self._send(name, request)
         response.raise_for_status()
-        answered = _said(response)
-        self.kept.doors[name] = Example(sent=sent, status=response.status_code, answered=answered)
-        return answered
+        content = _content(response)
+        self.examples.endpoints[name] = Example(request=request, status=response.status_code, response=content)
+        return content
 
-    async def error(self, name: str, sent: Sent | None = None) -> None:
-        response = await self._send(name, sent or Sent())
+    async def call_failing(self, name: str, request: ExampleRequest | None = None) -> None:
+        response = await self._send(name, request or ExampleRequest())
         if response.is_success:
             return
         problem = response.json()
-        self.kept.errors.setdefault(str(response.status_code), {})[problem["error_code"]] = problem
+        self.examples.errors.setdefault(str(response.status_code), {})[problem["error_code"]] = problem
 
-    async def _send(self, name: str, sent: Sent) -> httpx2.Response:
-        method, path = self._doors[name]
-        files = [("file", (file, text.encode())) for file, text in (sent.file or {}).items()]
+    async def _send(self, name: str, request: ExampleRequest) -> httpx2.Response:
+        method, path = self._endpoints[name]
+        files = [("file", (file, text.encode())) for file, text in (request.file or {}).items()]
         return await self._client.request(
-            method, sent.address(path), json=sent.body, files=files or None, headers=sent.headers
+            method, request.address(path), json=request.body, files=files or None, headers=request.headers
         )
 
 
-def _said(response: httpx2.Response) -> Any:
+def _content(response: httpx2.Response) -> Any:
     kind = response.headers.get("content-type", "").partition(";")[0]
     if kind == "application/json":
         return response.json()
@@ -87,68 +87,68 @@ def _said(response: httpx2.Response) -> Any:
 
 
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[Asking]:
+async def serving(settings: Settings) -> AsyncIterator[ExampleRecorder]:
     app = create_app(settings)
     transport = httpx2.ASGITransport(app=app)
     async with (
         app.router.lifespan_context(app),
         httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client,
     ):
-        yield Asking(client, app.openapi())
+        yield ExampleRecorder(client, app.openapi())
 
 
 async def ask_everything(home: Path) -> Examples:
     settings = Settings.model_validate({"home": home, "database_url": None})
-    async with serving(settings) as asking:
-        await asking.error("ask", Sent(body={"question": QUESTION}))  # nothing is there yet
-        nothing_yet = asking.kept
+    async with serving(settings) as recorder:
+        await recorder.call_failing("ask", ExampleRequest(body={"question": QUESTION}))  # nothing is there yet
+        nothing_yet = recorder.examples
     async with wiring.open_for_ingest(settings, wait=False, on_wait=lambda: None) as engines:
         recipe = wiring.ingest_recipe(settings, base_url="https://book.example.org")
         await ingest([BOOK], project=DEFAULT, engines=engines, recipe=recipe, prune=False, progress=lambda *_: None)
-    async with serving(settings) as asking:
-        await _ask_the_book(asking)
-        await _evaluate(asking, settings)
-        await _keep_a_handbook(asking)
-        await _operate(asking)
-        await _go_wrong(asking, settings)
-    asking.kept.errors.setdefault("503", {}).update(nothing_yet.errors["503"])
-    return asking.kept
+    async with serving(settings) as recorder:
+        await _ask_the_book(recorder)
+        await _evaluate(recorder, settings)
+        await _keep_a_handbook(recorder)
+        await _operate(recorder)
+        await _go_wrong(recorder, settings)
+    recorder.examples.errors.setdefault("503", {}).update(nothing_yet.errors["503"])
+    return recorder.examples
 
 
-async def _ask_the_book(asking: Asking) -> None:
-    await asking.door("ask", Sent(body={"question": QUESTION, "top_k": 5}))
-    await asking.door("ask_stream", Sent(body={"question": QUESTION}))
+async def _ask_the_book(recorder: ExampleRecorder) -> None:
+    await recorder.call("ask", ExampleRequest(body={"question": QUESTION, "top_k": 5}))
+    await recorder.call("ask_stream", ExampleRequest(body={"question": QUESTION}))
     marked = "Integrating a bias makes the result drift."
-    await asking.door("query", Sent(body={"query": "What helps against this?", "selected_text": marked}))
+    await recorder.call("query", ExampleRequest(body={"query": "What helps against this?", "selected_text": marked}))
     once = {"Idempotency-Key": "question-1", "X-Request-ID": ASKED}
-    await asking.door("chat", Sent(headers=once, body={"query": QUESTION, "session_id": SESSION}))
-    await asking.door("chat_stream", Sent(body={"query": "Tell me more", "session_id": SESSION}))
+    await recorder.call("chat", ExampleRequest(headers=once, body={"query": QUESTION, "session_id": SESSION}))
+    await recorder.call("chat_stream", ExampleRequest(body={"query": "Tell me more", "session_id": SESSION}))
     vote = {"session_id": SESSION, "request_id": ASKED, "vote": "up"}
-    await asking.door("feedback", Sent(body=vote))
-    await asking.door("list_feedback", Sent(path={"project_id": str(DEFAULT.id)}, query={"limit": 1}))
-    await asking.door("history", Sent(path={"session_id": SESSION}, query={"limit": 1}))
-    await asking.door("forget", Sent(path={"session_id": SESSION}))
+    await recorder.call("feedback", ExampleRequest(body=vote))
+    await recorder.call("list_feedback", ExampleRequest(path={"project_id": str(DEFAULT.id)}, query={"limit": 1}))
+    await recorder.call("history", ExampleRequest(path={"session_id": SESSION}, query={"limit": 1}))
+    await recorder.call("forget", ExampleRequest(path={"session_id": SESSION}))
     told = {"projectId": str(DEFAULT.id), "message": QUESTION}
-    answer = await asking.door("v1_chat", Sent(body=told))
-    await asking.door("v1_chat_stream", Sent(body=told))
+    answer = await recorder.call("v1_chat", ExampleRequest(body=told))
+    await recorder.call("v1_chat_stream", ExampleRequest(body=told))
     for question in ("How long does a chicken roast?", "Who composed the opera Aida?"):
-        await asking.error("ask", Sent(body={"question": question}))
-    gaps = Sent(path={"project_id": str(DEFAULT.id)}, query={"limit": 2})
+        await recorder.call_failing("ask", ExampleRequest(body={"question": question}))
+    gaps = ExampleRequest(path={"project_id": str(DEFAULT.id)}, query={"limit": 2})
     for _ in range(300):  # they are noted after the answer is told
-        if len((await asking.door("list_gaps", gaps))["gaps"]) == 2:
+        if len((await recorder.call("list_gaps", gaps))["gaps"]) == 2:
             break
         await asyncio.sleep(0.1)
-    await asking.door("forget_gaps", Sent(path={"project_id": str(DEFAULT.id)}))
-    await asking.door("search", Sent(body={"query": "gyroscope drift", "top_k": 1}))
+    await recorder.call("forget_gaps", ExampleRequest(path={"project_id": str(DEFAULT.id)}))
+    await recorder.call("search", ExampleRequest(body={"query": "gyroscope drift", "top_k": 1}))
     cited = answer["sources"][0]["id"]
-    await asking.door("verify", Sent(body={"ids": [cited, "0" * 64]}))
+    await recorder.call("verify", ExampleRequest(body={"ids": [cited, "0" * 64]}))
     for _ in range(2):  # the first may not wait for its questions
-        await asking.door("welcome")
+        await recorder.call("welcome")
         await asyncio.sleep(2)
-    await asking.door("get_citation", Sent(path={"chunk_id": cited}))
+    await recorder.call("get_citation", ExampleRequest(path={"chunk_id": cited}))
 
 
-async def _evaluate(asking: Asking, settings: Settings) -> None:
+async def _evaluate(recorder: ExampleRecorder, settings: Settings) -> None:
     golden = [one for one in read_questions(BOOK / "golden.jsonl") if not one.unanswerable][:10]
     async with wiring.open_for_answers(settings) as reading:
         outcomes = await run_questions(golden, project=DEFAULT, engines=reading.engines, library=reading.library)
@@ -159,55 +159,59 @@ async def _evaluate(asking: Asking, settings: Settings) -> None:
     }
     async with wiring.open_stores(settings) as keeping:
         await keeping.evaluations.save(DEFAULT.id, Evaluation(datetime.now(UTC), len(outcomes), scores))
-    await asking.door("get_evaluation", Sent(path={"project_id": str(DEFAULT.id)}))
+    await recorder.call("get_evaluation", ExampleRequest(path={"project_id": str(DEFAULT.id)}))
 
 
-async def _keep_a_handbook(asking: Asking) -> None:
+async def _keep_a_handbook(recorder: ExampleRecorder) -> None:
     project = {"project_id": str(HANDBOOK.id)}
-    await asking.door("create_project", Sent(body={"name": HANDBOOK.name}))
-    await asking.door("upload_document", Sent(path=dict(project), file={"pumps.md": PUMPS}))
+    await recorder.call("create_project", ExampleRequest(body={"name": HANDBOOK.name}))
+    await recorder.call("upload_document", ExampleRequest(path=dict(project), file={"pumps.md": PUMPS}))
     for _ in range(300):
-        listed = await asking.door("list_documents", Sent(path=dict(project)))
+        listed = await recorder.call("list_documents", ExampleRequest(path=dict(project)))
         if listed["documents"][0]["status"] == "COMPLETED":
             break
         await asyncio.sleep(0.2)
     for _ in range(300):
-        ingests = await asking.door("list_ingests", Sent(path=dict(project)))
+        ingests = await recorder.call("list_ingests", ExampleRequest(path=dict(project)))
         if ingests["ingests"][0]["state"] == "done":
             break
         await asyncio.sleep(0.2)
-    await asking.door("get_document", Sent(path={"document_id": PUMPS_ID}, query={"text": True}))
-    await asking.door("get_chunk", Sent(path={"document_id": PUMPS_ID, "index": 0}))
-    await asking.door("list_projects")
-    await asking.door("get_project", Sent(path=dict(project)))
-    await asking.door("delete_document", Sent(path={**project, "document_id": PUMPS_ID}))
-    await asking.door("delete_project", Sent(path=dict(project)))
+    await recorder.call("get_document", ExampleRequest(path={"document_id": PUMPS_ID}, query={"text": True}))
+    await recorder.call("get_chunk", ExampleRequest(path={"document_id": PUMPS_ID, "index": 0}))
+    await recorder.call("list_projects")
+    await recorder.call("get_project", ExampleRequest(path=dict(project)))
+    await recorder.call("delete_document", ExampleRequest(path={**project, "document_id": PUMPS_ID}))
+    await recorder.call("delete_project", ExampleRequest(path=dict(project)))
 
 
-async def _operate(asking: Asking) -> None:
-    await asking.door("chat_page")
-    await asking.door("library_page")
+async def _operate(recorder: ExampleRecorder) -> None:
+    await recorder.call("chat_page")
+    await recorder.call("library_page")
     for name in ("health", "ready", "metrics"):
-        await asking.door(name)
+        await recorder.call(name)
 
 
-async def _go_wrong(asking: Asking, settings: Settings) -> None:
-    await asking.error("ask", Sent(body={"question": "   "}))
-    await asking.error("ask", Sent(body={"question": "why? " * 250}))
-    await asking.error("ask", Sent(body={"question": QUESTION, "top_k": 50}))
-    await asking.error("query", Sent(body={"query": QUESTION, "selected_text": "drift " * 201}))
-    await asking.error("chat", Sent(body={"query": QUESTION, "session_id": "mine"}))
-    await asking.error("get_document", Sent(path={"document_id": PUMPS_ID}))
-    await asking.error("ask", Sent(body={"question": "x" * 2_000_000}))
-    await asking.error("upload_document", Sent(path={"project_id": str(DEFAULT.id)}, file={"pumps.exe": "MZ"}))
+async def _go_wrong(recorder: ExampleRecorder, settings: Settings) -> None:
+    await recorder.call_failing("ask", ExampleRequest(body={"question": "   "}))
+    await recorder.call_failing("ask", ExampleRequest(body={"question": "why? " * 250}))
+    await recorder.call_failing("ask", ExampleRequest(body={"question": QUESTION, "top_k": 50}))
+    await recorder.call_failing("query", ExampleRequest(body={"query": QUESTION, "selected_text": "drift " * 201}))
+    await recorder.call_failing("chat", ExampleRequest(body={"query": QUESTION, "session_id": "mine"}))
+    await recorder.call_failing("get_document", ExampleRequest(path={"document_id": PUMPS_ID}))
+    await recorder.call_failing("ask", ExampleRequest(body={"question": "x" * 2_000_000}))
+    await recorder.call_failing(
+        "upload_document", ExampleRequest(path={"project_id": str(DEFAULT.id)}, file={"pumps.exe": "MZ"})
+    )
     minted = api_keys.create_key()
     async with wiring.open_stores(settings) as keeping:
         key = Key(minted.id, "a slow one", "ask", datetime.now(UTC), per_minute=1)
         await keeping.keys.add(key, digest=minted.digest)
     await asyncio.sleep(1.1)  # for as long, a server remembers that it was open
-    await asking.error("ask", Sent(body={"question": QUESTION}))
+    await recorder.call_failing("ask", ExampleRequest(body={"question": QUESTION}))
     for _ in range(2):  # the first is allowed
-        await asking.error("history", Sent(path={"session_id": SESSION}, headers={"X-API-Key": minted.text}))
+        await recorder.call_failing(
+            "history", ExampleRequest(path={"session_id": SESSION}, headers={"X-API-Key": minted.text})
+        )
 
 
 def lasting(value: Any) -> Any:
@@ -228,14 +232,14 @@ def settled(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
 def write_examples() -> None:
     before = examples().model_dump(mode="json", exclude_defaults=True)
     with tempfile.TemporaryDirectory() as home:
-        asked = asyncio.run(ask_everything(Path(home))).model_dump(mode="json", exclude_defaults=True)
-    doors = settled(asked["doors"], before.get("doors", {}))
+        recorded = asyncio.run(ask_everything(Path(home))).model_dump(mode="json", exclude_defaults=True)
+    endpoints = settled(recorded["endpoints"], before.get("endpoints", {}))
     for name in ("metrics", "list_ingests"):  # numbers and ids of the moment
-        doors[name] = before.get("doors", {}).get(name, doors[name])
+        endpoints[name] = before.get("endpoints", {}).get(name, endpoints[name])
     errors = {
-        status: settled(told, before.get("errors", {}).get(status, {})) for status, told in asked["errors"].items()
+        status: settled(told, before.get("errors", {}).get(status, {})) for status, told in recorded["errors"].items()
     }
-    _write(KEPT, {"doors": doors, "errors": dict(sorted(errors.items()))})
+    _write(KEPT, {"endpoints": endpoints, "errors": dict(sorted(errors.items()))})
     examples.cache_clear()
 
 

@@ -19,6 +19,7 @@ from threading import Thread
 from uuid import UUID
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from citewell import wiring
 from citewell.adapters.qdrant_edge.generations import copy_sparse
@@ -51,6 +52,9 @@ Citewell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_configure() -> None:
+    # A busy machine takes its time: no example has a deadline.
+    hypothesis_settings.register_profile("citewell", deadline=None)
+    hypothesis_settings.load_profile("citewell")
     # Commands hear Ctrl-C, also where whatever runs the tests does not: a shell's job in the background, for one.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from citewell.answer.reply.markers import NumberedMarkers
 from citewell.models import Cite
-from citewell.text.keywords import keywords, specific_terms
+from citewell.text.terms import keywords, specific_terms
 from citewell.text.units import split_units, unit_text
 from tests.conftest import ask, document, take_in
 

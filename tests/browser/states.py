@@ -110,11 +110,21 @@ def stopped(stage: Stage) -> Iterator[Page]:
 
 
 @contextmanager
+def writing(stage: Stage) -> Iterator[Page]:
+    """A model was asked, and no text has arrived yet."""
+    with _written(stage, Says(hang=True)) as page:
+        page.get_by_label("Your question").fill(COVERED)
+        page.keyboard.press("Enter")
+        expect(page.locator(".typing")).to_have_text("Writing the answer…")
+        yield page
+        page.keyboard.press("Escape")
+
+
+@contextmanager
 def growing(stage: Stage) -> Iterator[Page]:
     """Half of an answer that a model is still writing."""
-    with _written(
-        stage, lambda _: Says("Gyroscopes drift because their bias wanders with temperature and", hang=True)
-    ) as page:
+    half = "Gyroscopes drift because their bias wanders with temperature. A second sentence has"
+    with _written(stage, lambda _: Says(half, hang=True)) as page:
         page.get_by_label("Your question").fill(COVERED)
         page.keyboard.press("Enter")
         expect(page.locator("[data-streaming] .words")).to_be_visible()
@@ -157,7 +167,7 @@ def busy(stage: Stage) -> Iterator[Page]:
     """A key that has asked as often as it may."""
     stage.watched.expected.append("429")
     with live(at(copied(stage.home, stage.folder / "home"))) as server:
-        key = server.run(made_key(server.app.state.keeping, per_minute=3))
+        key = server.run(made_key(server.state.stores, per_minute=3))
         page = stage.opened(f"{server.address}/chat#key={key}")
         expect(page.locator(".questions button").first).to_be_visible()
         while not page.locator("[data-kind=busy]").count():
@@ -204,7 +214,7 @@ def nothing_there(stage: Stage) -> Iterator[Page]:
 def key_asked(stage: Stage) -> Iterator[Page]:
     stage.watched.expected.append("401")
     with live(at(copied(stage.home, stage.folder / "home"))) as server:
-        server.run(made_key(server.app.state.keeping))
+        server.run(made_key(server.state.stores))
         page = stage.opened(f"{server.address}/chat")
         expect(page.get_by_label("Key")).to_be_visible()
         yield page
@@ -255,6 +265,17 @@ def widget_open(stage: Stage) -> Iterator[Page]:
 
 
 @contextmanager
+def widget_writing(stage: Stage) -> Iterator[Page]:
+    with LLM(Says(hang=True)) as llm, _hosted(stage, llm_base_url=llm.url, llm_model=MODEL, llm_api_key=KEY) as page:
+        page.get_by_role("button", name="Ask the book").click()
+        page.get_by_label("Your question").fill(COVERED)
+        page.keyboard.press("Enter")
+        expect(page.locator(".typing")).to_have_text("Writing the answer…")
+        yield page
+        page.keyboard.press("Escape")
+
+
+@contextmanager
 def widget_source(stage: Stage) -> Iterator[Page]:
     with widget_open(stage) as page:
         page.locator("button.mark").first.click()
@@ -287,7 +308,7 @@ def library(stage: Stage) -> Iterator[Page]:
 def library_key(stage: Stage) -> Iterator[Page]:
     stage.watched.expected.append("401")
     with live(at(copied(stage.home, stage.folder / "home"))) as server:
-        server.run(made_key(server.app.state.keeping))
+        server.run(made_key(server.state.stores))
         page = stage.opened(f"{server.address}/library")
         expect(page.get_by_label("Admin key")).to_be_visible()
         yield page
@@ -295,16 +316,16 @@ def library_key(stage: Stage) -> Iterator[Page]:
 
 State = Callable[[Stage], AbstractContextManager[Page]]
 STATES: list[State] = [
-    empty, answered, excerpt, source, formatted, formulas, uncovered, unsure, outside_selection, waiting, growing,
-    stopped, doubted, silent, offline, busy, unavailable, cut, nothing_there, key_asked, outdated, right_to_left,
-    widget_closed, widget_open, widget_source, widget_selection, library, library_key,
+    empty, answered, excerpt, source, formatted, formulas, uncovered, unsure, outside_selection, waiting, writing,
+    growing, stopped, doubted, silent, offline, busy, unavailable, cut, nothing_there, key_asked, outdated,
+    right_to_left, widget_closed, widget_open, widget_writing, widget_source, widget_selection, library, library_key,
 ]  # fmt: skip
 
 
 @contextmanager
-def _hosted(stage: Stage) -> Iterator[Page]:
+def _hosted(stage: Stage, **values: object) -> Iterator[Page]:
     """A docs page of another origin with the widget on it."""
-    with hosting() as host, live(at(stage.home, cors_origins=(host.address,))) as server:
+    with hosting() as host, live(at(stage.home, cors_origins=(host.address,), **values)) as server:
         host.server = server.address
         page = stage.opened(f"{host.address}/gyroscopes.html")
         expect(page.locator("citewell-widget")).to_be_attached()

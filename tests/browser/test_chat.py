@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from citewell.models import Project
 from tests.browser.conftest import COVERED, PHONE, UNCOVERED, Opens, Stage, Watched, ask, at, take_in
-from tests.browser.states import growing
+from tests.browser.states import growing, writing
 from tests.conftest import copied
 from tests.http.conftest import made_key
 from tests.http.live import Held, Live, WaitingIndex, live, until
@@ -64,6 +64,15 @@ def test_pointing_at_a_mark_shows_its_excerpt(chat: Page) -> None:
     expect(tip).to_be_visible()
     chat.mouse.move(5, 5)
     expect(tip).to_be_hidden()
+
+
+def test_the_page_says_that_an_answer_is_being_written_until_its_first_text(stage: Stage) -> None:
+    with writing(stage) as page:
+        expect(page.locator("[data-streaming] .typing .dots")).to_be_visible()
+        expect(page.get_by_role("status")).to_have_text("Writing the answer…")
+        expect(page.locator(".message.assistant .words")).to_have_count(0)
+    with growing(stage) as page:
+        expect(page.locator(".typing")).to_have_count(0)
 
 
 def test_text_is_shown_while_the_answer_is_still_coming(stage: Stage) -> None:
@@ -281,7 +290,7 @@ def test_a_key_for_one_project_asks_there(tmp_path: Path, docs: Path, opened: Op
     home = tmp_path / "home"
     take_in(home, docs, project="waterworks")
     with live(at(home)) as server:
-        key = server.run(made_key(server.app.state.keeping, project=Project.named("waterworks")))
+        key = server.run(made_key(server.state.stores, project=Project.named("waterworks")))
         page = opened(f"{server.address}/chat#key={key}")
         answer = ask(page, "What moves water uphill?")
         expect(answer).to_contain_text("A pump moves water uphill")
@@ -296,7 +305,7 @@ def test_a_key_for_one_project_asks_there(tmp_path: Path, docs: Path, opened: Op
 
 def test_who_gets_another_key_begins_anew(linked_home: Path, tmp_path: Path, opened: Opens) -> None:
     with live(at(copied(linked_home, tmp_path / "home"))) as server:
-        first, second = (server.run(made_key(server.app.state.keeping)) for _ in range(2))
+        first, second = (server.run(made_key(server.state.stores)) for _ in range(2))
         page = opened(f"{server.address}/chat#key={first}")
         ask(page, COVERED)
         page.goto("about:blank")

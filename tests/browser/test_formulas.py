@@ -143,7 +143,7 @@ def test_where_it_cannot_be_fetched_the_formula_is_shown_as_it_is_written(
 
 
 def test_a_widget_on_another_site_shows_them_under_a_strict_policy(site: Live, opened: Opens) -> None:
-    with hosting() as host, live(at(site.app.state.settings.home, cors_origins=(host.address,))) as server:
+    with hosting() as host, live(at(site.state.settings.home, cors_origins=(host.address,))) as server:
         host.server = server.address
         host.policy = strict(host.server)
         page = opened(f"{host.address}/x.html")

@@ -77,7 +77,7 @@ def test_documents_are_listed_counted_and_found(library: Page) -> None:
     expect(documents.get_by_role("row")).to_have_count(2)
     expect(documents.get_by_role("row", name="Valves")).to_be_visible()
     library.get_by_label("Find a document").fill("nothing of the kind")
-    expect(documents).to_contain_text("No document is called so.")
+    expect(documents).to_contain_text("No document matches.")
 
 
 def test_a_document_that_failed_says_why(library: Page, server: Live) -> None:
@@ -94,7 +94,7 @@ def test_a_document_that_failed_says_why(library: Page, server: Live) -> None:
 
 
 def test_an_ingest_is_followed_as_it_runs(library: Page, server: Live) -> None:
-    keeping, now = server.app.state.keeping, datetime.now(UTC)
+    keeping, now = server.state.stores, datetime.now(UTC)
     run = IngestRun(uuid4(), DEFAULT.id, started_at=now, updated_at=now, stage="embedding", done=3, total=12)
     server.run(keeping.ingests.begin(run))
     ingest = _part(library, "Ingests").locator(".ingest").first
@@ -115,20 +115,20 @@ def test_what_is_typed_and_read_stays_while_the_page_goes_on(library: Page, serv
     row = _part(library, "Documents").get_by_role("row", name="Pumps")
     row.evaluate("(one) => one.dataset.same = 'yes'")
     _ask(library, server, UNCOVERED)
-    expect(_part(library, "Not covered")).to_contain_text(UNCOVERED)
+    expect(_part(library, "Unanswered questions")).to_contain_text(UNCOVERED)
     expect(field).to_be_focused()
     expect(field).to_have_value("pum")
     expect(row).to_have_attribute("data-same", "yes")
 
 
 def test_what_readers_missed_and_thought_is_there_without_a_reload(library: Page, server: Live) -> None:
-    gaps, votes = _part(library, "Not covered"), _part(library, "Votes")
-    expect(gaps).to_contain_text("No reader has asked in vain yet.")
-    expect(votes).to_contain_text("No reader has voted yet.")
+    gaps, votes = _part(library, "Unanswered questions"), _part(library, "Votes")
+    expect(gaps).to_contain_text("No unanswered questions yet.")
+    expect(votes).to_contain_text("No votes yet.")
     _ask(library, server, UNCOVERED)
     _ask(library, server, UNCOVERED)
     expect(gaps.get_by_role("row", name=f"{UNCOVERED} 2")).to_be_visible()
-    expect(library.locator(".counts")).to_contain_text("1 gap")
+    expect(library.locator(".counts")).to_contain_text("1 unanswered question")
     _ask(library, server, COVERED, vote="down")
     expect(votes.get_by_role("row", name=f"did not help {COVERED}")).to_contain_text("A pump moves water uphill")
     expect(library.locator(".counts")).to_contain_text("1 did not help")
@@ -157,7 +157,7 @@ def test_one_project_at_a_time_is_looked_at(library: Page) -> None:
 
 def test_an_admin_key_is_asked_for_and_kept_by_the_tab_alone(server: Live, opened: Opens, watched: Watched) -> None:
     watched.expected.append("401")
-    keeping = server.app.state.keeping
+    keeping = server.state.stores
     reader, author = server.run(made_key(keeping)), server.run(made_key(keeping, scope="admin"))
     page = opened(f"{server.address}/library")
     for key, says in (("", "this server asks for a key"), ("cw_wrong", "not known"), (reader, "this key may only ask")):
@@ -182,7 +182,7 @@ def test_an_admin_key_is_asked_for_and_kept_by_the_tab_alone(server: Live, opene
 
 def test_an_author_of_one_project_sees_that_one(server: Live, opened: Opens, watched: Watched) -> None:
     watched.expected.append("401")
-    key = server.run(made_key(server.app.state.keeping, scope="admin", project=Project.named("plumbing")))
+    key = server.run(made_key(server.state.stores, scope="admin", project=Project.named("plumbing")))
     page = opened(f"{server.address}/library")
     page.get_by_label("Admin key").fill(key)
     page.keyboard.press("Enter")
@@ -206,7 +206,7 @@ def test_an_empty_library_says_how_to_begin_and_fills_by_itself(
         expect(_part(page, "Documents").get_by_role("row", name="Pumps")).to_be_visible()
         expect(page.get_by_label("Find a document")).to_be_visible()
         watched.expected.append("ERR_CONNECTION_REFUSED")
-    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+    expect(page.get_by_role("alert")).to_contain_text("Cannot reach the server.")
     expect(_part(page, "Documents").get_by_role("row", name="Pumps")).to_be_visible()
 
 

@@ -1,6 +1,6 @@
 """Every state of the pages, in light, in dark and on a phone: nobody is kept out, and each can be looked at.
 
-`make screenshots` runs this and keeps what it sees in docs/img.
+`make screenshots` runs this and saves a picture of each state in docs/img/all.
 """
 
 from pathlib import Path

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import COVERED, PHONE, Opens, ask
+from tests.browser.conftest import COVERED, PHONE, Opens, Stage, ask
 from tests.browser.hosting import Host, bubble_of, field_of, frame_of
-from tests.browser.states import select
+from tests.browser.states import select, widget_writing
 
 pytestmark = pytest.mark.xdist_group("browser-widget")
 
@@ -107,6 +107,12 @@ def test_what_is_typed_into_it_is_no_shortcut_of_the_page(host: Host, opened: Op
     assert page.evaluate("heard") == []
 
 
+def test_it_says_that_an_answer_is_being_written(stage: Stage) -> None:
+    with widget_writing(stage) as page:
+        expect(frame_of(page).locator(".typing .dots")).to_be_visible()
+        expect(frame_of(page).get_by_role("status")).to_have_text("Writing the answer…")
+
+
 def test_the_conversation_goes_along_from_page_to_page(page: Page) -> None:
     bubble_of(page).click()
     ask(page, COVERED)
@@ -153,7 +159,7 @@ def test_what_the_selection_does_not_say_the_whole_book_may(page: Page) -> None:
     page.get_by_role("button", name="Ask about this").click()
     answer = ask(page, "What is a capture point?")
     expect(answer).to_have_attribute("data-standing", "outside-selection")
-    expect(answer).to_contain_text("Your selection does not say.")
+    expect(answer).to_contain_text("Your selection does not answer this.")
     answer.get_by_role("button", name="Ask the whole book").click()
     whole = page.locator(".message.assistant").nth(1)
     expect(whole).to_have_attribute("data-standing", "answered")

@@ -130,7 +130,7 @@ def test_a_key_that_may_only_ask_opens_one_project(
     take_in(home, docs, project="waterworks")
     project = Project.named("waterworks")
     with live(at(home, cors_origins=(host.address,))) as server:
-        key = server.run(made_key(server.app.state.keeping, project=project))
+        key = server.run(made_key(server.state.stores, project=project))
         host.server, host.attributes = server.address, f'data-key="{key}" data-project="{project.id}"'
         page = opened(f"{host.address}/gyroscopes.html")
         bubble_of(page).click()
@@ -142,7 +142,7 @@ def test_a_key_that_may_only_ask_opens_one_project(
         host.attributes = ""
         other = opened(f"{host.address}/gyroscopes.html")
         bubble_of(other).click()
-        expect(frame_of(other).get_by_text("This server asks for a key.")).to_be_visible()
+        expect(frame_of(other).get_by_text("This server needs an API key.")).to_be_visible()
         assert other.get_by_label("Key").count() == 0, "a reader has none to give"
 
 
@@ -150,7 +150,7 @@ def test_a_site_that_is_not_on_the_list_is_told_so(host: Host, opened: Opens, wa
     watched.expected += ["CORS policy", "net::ERR_FAILED"]
     page = opened(f"{host.address.replace('127.0.0.1', 'localhost')}/gyroscopes.html")
     bubble_of(page).click()
-    said = frame_of(page).get_by_text("The server is there, but this site may not ask it.")
+    said = frame_of(page).get_by_text("The server does not allow requests from this site.")
     expect(said).to_be_visible()
     expect(ask(page, COVERED).locator("[data-kind=unlisted]")).to_contain_text("CITEWELL_CORS_ORIGINS")
 
@@ -187,4 +187,4 @@ def test_in_a_sandbox_it_opens_and_says_what_is_missing(host: Host, page: Page, 
     )
     inside = page.frame_locator("iframe")
     inside.get_by_role("button", name="Ask the book").click()
-    expect(inside.get_by_text("this site may not ask it").first).to_be_visible()
+    expect(inside.get_by_text("does not allow requests from this site").first).to_be_visible()

@@ -1,9 +1,10 @@
-"""The whole application over the example book, on SQLite and on PostgreSQL, opened once for all tests of the doors."""
+"""The whole application over the example book, on SQLite and on PostgreSQL, opened once for all tests."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from fastapi import FastAPI
 from citewell import wiring
 from citewell.api_keys import create_key
 from citewell.http.app import create_app
+from citewell.http.state import get_state, set_state
 from citewell.ingest.flow import ingest
 from citewell.models import DEFAULT_PROJECT, Key, Project, Scope
 from citewell.settings import Settings
@@ -27,7 +29,7 @@ UNCOVERED = "How long does a chicken roast?"
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
 def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, book_home: Path) -> Settings:
-    """Settings under which the example book was ingested, with its address. What was embedded before is borrowed."""
+    """Settings of a home with the example book and its base URL. Embeddings are copied from another home."""
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "sqlite":
         published = made_once(tmp_path_factory, "published-book", lambda home: _publish(book_home, settings_for(home)))
@@ -40,7 +42,7 @@ def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def _publish(book_home: Path, settings: Settings) -> None:
     asyncio.run(borrow_embeddings(settings_for(book_home), settings))
-    take_in(settings, BOOK, base_url="https://book.example.org")
+    ingest_folder(settings, BOOK, base_url="https://book.example.org")
 
 
 async def borrow_embeddings(lender: Settings, borrower: Settings) -> None:
@@ -55,7 +57,7 @@ async def borrow_embeddings(lender: Settings, borrower: Settings) -> None:
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder that holds three short pages, by an embedder that costs nothing (`embedder="hashing"`)."""
+    """A home folder with three short pages, indexed with the fast embedder (`embedder="hashing"`)."""
     folder = tmp_path_factory.mktemp("pages")
     docs = folder / "docs"
     docs.mkdir()
@@ -65,7 +67,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (docs / "rams.md").write_text("# Rams\n\nA ram moves water uphill without a motor.\n")
     (docs / "valves.md").write_text("# Valves\n\nA valve stops the flow.\n\n## Leaks\n\nReplace the gasket yearly.\n")
-    take_in(settings_for(folder, embedder="hashing"), docs)
+    ingest_folder(settings_for(folder, embedder="hashing"), docs)
     return folder
 
 
@@ -77,7 +79,7 @@ async def http(book: Settings) -> AsyncIterator[httpx2.AsyncClient]:
 
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of an application of its own, in this process."""
+    """A client of a new application in this process."""
     app = create_app(settings)
     async with app.router.lifespan_context(app), client_of(app) as client:
         yield client
@@ -91,7 +93,15 @@ async def client_of(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
-def take_in(settings: Settings, *paths: Path, project: str = DEFAULT_PROJECT, base_url: str | None = None) -> None:
+def break_answers(http: httpx2.AsyncClient) -> None:
+    """Make every question fail with an unforeseen exception."""
+    app = http.app  # type: ignore[attr-defined]
+    set_state(app, replace(get_state(app), answers=None))  # type: ignore[arg-type]
+
+
+def ingest_folder(
+    settings: Settings, *paths: Path, project: str = DEFAULT_PROJECT, base_url: str | None = None
+) -> None:
     async def run() -> None:
         async with wiring.open_for_ingest(settings, wait=True, on_wait=lambda: None) as engines:
             result = await ingest(
@@ -108,7 +118,7 @@ def take_in(settings: Settings, *paths: Path, project: str = DEFAULT_PROJECT, ba
 
 
 async def made_key(
-    keeping: wiring.Stores,
+    stores: wiring.Stores,
     *,
     scope: Scope = "ask",
     project: Project | None = None,
@@ -118,21 +128,21 @@ async def made_key(
     """The text of a new key."""
     minted = create_key()
     key = Key(minted.id, "a test's", scope, datetime.now(UTC), project.id if project else None, per_minute)
-    await keeping.keys.add(key, digest=minted.digest)
+    await stores.keys.add(key, digest=minted.digest)
     if revoked:
-        await keeping.keys.revoke(key.id)
+        await stores.keys.revoke(key.id)
     return minted.text
 
 
 def events(body: str) -> list[dict[str, Any]]:
-    """The `data:` of each event; beats are left out."""
+    """The `data:` of each event, without keep-alives."""
     assert body.endswith("\n\n")
     blocks = [block for block in body.strip().split("\n\n") if not block.startswith(":")]
     return [json.loads(block.removeprefix("data: ")) for block in blocks]
 
 
 def problem(response: httpx2.Response) -> tuple[int, str]:
-    """Status and code of an error, after a look at all that every error must have."""
+    """Status and code of an error; the fields that every error has are checked."""
     body = response.json()
     assert set(body) <= {"error_code", "message", "request_id", "details"}, body
     assert body["message"]

@@ -16,6 +16,7 @@ from uuid import UUID
 import uvicorn
 
 from citewell.http.app import create_app
+from citewell.http.state import AppState, get_state, set_state
 from citewell.models import NO_FILTERS, Filters, Matrix, Passage, Vector
 from citewell.ports import Embeddable, Embedder, Embedding, Index
 from citewell.settings import Settings
@@ -27,7 +28,7 @@ Before = Callable[[], Awaitable[None]]
 
 
 class Live:
-    """A server that answers on loopback; `app` and `loop` are its own, to look at."""
+    """A server on loopback; tests may look at its `app` and `loop`."""
 
     def __init__(self, settings: Settings, *, send_buffer: int | None = None) -> None:
         self.app = create_app(settings)
@@ -44,10 +45,10 @@ class Live:
     def start(self) -> None:
         threading.Thread(target=self._run, daemon=True).start()
         until(lambda: self._server.started or self._ended.done(), "it starts")
-        self.well: AnswerResources = self.app.state.reading
+        self.well: AnswerResources = self.state.answers
 
     def stop(self) -> None:
-        self.app.state.reading = self.well
+        self._answer_with(self.well)
         self._server.should_exit = True
         self._ended.result(timeout=30)
 
@@ -60,16 +61,22 @@ class Live:
             self._ended.set_exception(error)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What this gives when it runs beside the server."""
+        """The result of a coroutine that runs in the server's event loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=30)
 
     @property
     def running(self) -> int:
-        count: int = self.app.state.gate.running
-        return count
+        return self.state.admission.running
+
+    @property
+    def state(self) -> AppState:
+        return get_state(self.app)
+
+    def _answer_with(self, resources: AnswerResources) -> None:
+        set_state(self.app, replace(self.state, answers=resources))
 
     def use(self, *, index: Index | None = None, embedder: Embedder | None = None, patience: float = 10.0) -> None:
-        """From now on questions are answered with these engines; without any, with its own."""
+        """Answer questions with these engines from now on; without any, with the server's own."""
         own = self.well.engines
         engines = replace(
             own,
@@ -78,7 +85,7 @@ class Live:
             index_timeout_seconds=patience,
             embedder_timeout_seconds=patience,
         )
-        self.app.state.reading = replace(self.well, engines=engines)
+        self._answer_with(replace(self.well, engines=engines))
 
 
 @contextmanager
@@ -92,9 +99,11 @@ def live(settings: Settings, *, send_buffer: int | None = None) -> Iterator[Live
 
 
 class WaitingIndex:
-    """The index, asked only after `before`; `change` may make other passages of what was found."""
+    """The index, which awaits `before` first; `change` may alter the passages that it returns."""
 
-    def __init__(self, index: Index, before: Before, *, change: Callable[[Passage], Passage] = lambda one: one) -> None:
+    def __init__(
+        self, index: Index, before: Before, *, change: Callable[[Passage], Passage] = lambda passage: passage
+    ) -> None:
         self._index = index
         self._before = before
         self._change = change
@@ -103,8 +112,8 @@ class WaitingIndex:
         self, project: UUID, *, vector: Vector, words: str, limit: int, filters: Filters = NO_FILTERS
     ) -> tuple[Passage, ...]:
         await self._before()
-        found = await self._index.search(project, vector=vector, words=words, limit=limit, filters=filters)
-        return tuple(self._change(one) for one in found)
+        passages = await self._index.search(project, vector=vector, words=words, limit=limit, filters=filters)
+        return tuple(self._change(passage) for passage in passages)
 
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
@@ -120,7 +129,7 @@ class WaitingIndex:
 
 
 class WaitingEmbedder:
-    """The embedder, asked only after `before`."""
+    """The embedder, which awaits `before` first."""
 
     fitted = True
 
@@ -148,7 +157,7 @@ class WaitingEmbedder:
 
 
 class Held:
-    """Keeps whoever awaits it until `release()`, and counts who waits and who was cancelled while waiting."""
+    """Blocks callers until `release()`, and counts those that wait and those cancelled while waiting."""
 
     def __init__(self) -> None:
         self._released = threading.Event()  # of no loop: tests release it from another thread
@@ -171,7 +180,7 @@ class Held:
 
 
 class Wire:
-    """One request on a raw connection, so that a client can read late, half or not at all, and leave as it likes."""
+    """One request on a raw socket: the client can read late, in part or not at all, and disconnect as it likes."""
 
     def __init__(self, port: int, *, receive_buffer: int | None = None) -> None:
         self.socket = socket.socket()
@@ -179,26 +188,26 @@ class Wire:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(30)
         self.socket.connect(("127.0.0.1", port))
-        self._had = b""
+        self._buffer = b""
 
     def post(self, path: str, body: object, **headers: str) -> "Wire":
         self.socket.sendall(request_bytes(path, body, **headers))
         return self
 
     def read_until(self, mark: bytes) -> bytes:
-        """All that came since the last look, to the end of this."""
-        while mark not in self._had:
-            came = self.socket.recv(65536)
-            assert came, f"the connection ended before {mark!r}: {self._had[-300:]!r}"
-            self._had += came
-        taken, _, self._had = self._had.partition(mark)
-        return taken + mark
+        """Everything received since the last call, up to and with `mark`."""
+        while mark not in self._buffer:
+            received = self.socket.recv(65536)
+            assert received, f"the connection ended before {mark!r}: {self._buffer[-300:]!r}"
+            self._buffer += received
+        before, _, self._buffer = self._buffer.partition(mark)
+        return before + mark
 
     def __del__(self) -> None:
         self.socket.close()
 
     def leave(self) -> None:
-        """Close at once: what is on its way is refused."""
+        """Close with a reset: data on its way is refused."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
@@ -216,7 +225,7 @@ def request_bytes(path: str, body: object, **headers: str) -> bytes:
 
 
 def until(condition: Callable[[], bool], hope: str, *, seconds: float = 20.0) -> None:
-    """Wait for something that is bound to come."""
+    """Wait until the condition holds; fails after a timeout."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"{hope}: not within {seconds} s"

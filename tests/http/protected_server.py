@@ -1,4 +1,4 @@
-"""A server with a key, for tests of who comes in; and a way to make it take its time."""
+"""A server with a key, for tests of authentication; and an embedder that can be held up."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -9,26 +9,27 @@ from pathlib import Path
 import httpx2
 
 from citewell import wiring
+from citewell.http.state import get_state, set_state
 from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedder, Embedding
 from citewell.settings import Settings
-from tests.http.conftest import made_key, running, take_in
+from tests.http.conftest import ingest_folder, made_key, running
 
 QUESTION = {"question": "What should I do before the first start?"}
 SITE = "https://docs.example.org"
 
 
 def headers(key: str, header: str = "bearer") -> dict[str, str]:
-    """A key as it is sent."""
+    """The header that sends a key."""
     return {"Authorization": f"Bearer {key}"} if header == "bearer" else {"X-API-Key": key}
 
 
 @dataclass
-class Guarded:
+class ProtectedServer:
     """A server with a key."""
 
     http: httpx2.AsyncClient
-    keeping: wiring.Stores
+    stores: wiring.Stores
     key: str
 
     async def ask(self, key: str | None = None, **sent: str) -> httpx2.Response:
@@ -36,38 +37,34 @@ class Guarded:
 
 
 @asynccontextmanager
-async def guarding(settings: Settings, docs: Path) -> AsyncIterator[Guarded]:
-    await asyncio.to_thread(take_in, settings, docs)
-    async with wiring.open_stores(settings) as keeping:
-        key = await made_key(keeping, scope="admin")
+async def open_protected_server(settings: Settings, docs: Path) -> AsyncIterator[ProtectedServer]:
+    await asyncio.to_thread(ingest_folder, settings, docs)
+    async with wiring.open_stores(settings) as stores:
+        key = await made_key(stores, scope="admin")
         async with running(settings) as http:
-            yield Guarded(http, keeping, key)
+            yield ProtectedServer(http, stores, key)
 
 
 @dataclass
-class Patient:
-    """An embedder that takes as long as it is told to."""
+class BlockedEmbedder:
+    """An embedder that embeds no question before `go_on` is set."""
 
     inner: Embedder
     fitted: bool = True
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
 
-    @property
-    def model(self) -> str:
-        return self.inner.model
+    def __post_init__(self) -> None:
+        self.model = self.inner.model
+        self.dimensions = self.inner.dimensions
 
-    @property
-    def dimensions(self) -> int:
-        return self.inner.dimensions
-
-    async def embed_passages(self, passages: "list[Embeddable]") -> list[Embedding]:
+    async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
         return await self.inner.embed_passages(passages)
 
     async def embed_query(self, text: str) -> Vector:
         await self.go_on.wait()
         return await self.inner.embed_query(text)
 
-    async def embed_queries(self, texts: "Sequence[str]") -> Matrix:
+    async def embed_queries(self, texts: Sequence[str]) -> Matrix:
         return await self.inner.embed_queries(texts)
 
     async def warm(self) -> None:
@@ -77,16 +74,18 @@ class Patient:
         await self.inner.close()
 
 
-def slowed(http: httpx2.AsyncClient) -> Patient:
-    """Make the server's embedder wait for us."""
-    state = http.app.state  # type: ignore[attr-defined]
-    patient = Patient(state.reading.engines.embedder)
-    state.reading = replace(state.reading, engines=replace(state.reading.engines, embedder=patient))
+def block_embedder(http: httpx2.AsyncClient) -> BlockedEmbedder:
+    """Hold up the server's embedder; set `go_on` of the result to continue."""
+    app = http.app  # type: ignore[attr-defined]
+    state = get_state(app)
+    patient = BlockedEmbedder(state.answers.engines.embedder)
+    engines = replace(state.answers.engines, embedder=patient)
+    set_state(app, replace(state, answers=replace(state.answers, engines=engines)))
     return patient
 
 
-async def inside(http: httpx2.AsyncClient, number: int) -> None:
-    """Wait until so many requests are being answered."""
-    gate = http.app.state.gate  # type: ignore[attr-defined]
-    while gate.running != number:  # noqa: ASYNC110 (the gate has no event for this)
+async def wait_until_running(http: httpx2.AsyncClient, number: int) -> None:
+    """Wait until this number of requests is running."""
+    admission = get_state(http.app).admission  # type: ignore[attr-defined]
+    while admission.running != number:  # noqa: ASYNC110 (there is no event for this)
         await asyncio.sleep(0.01)

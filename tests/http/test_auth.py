@@ -1,4 +1,4 @@
-"""Who comes in, how often and with how much; and what every response says, whatever it answers."""
+"""Authentication, rate limits and body limits; and the headers of every response."""
 
 import asyncio
 import socket
@@ -12,9 +12,17 @@ import pytest
 
 from citewell.settings import Settings
 from tests.conftest import serving, settings_for
-from tests.http.conftest import DEFAULT, made_key, problem, running, take_in
-from tests.http.protected_server import QUESTION, SITE, Guarded, guarding, headers, inside, slowed
-from tests.http.test_isolation import DOORS, OPEN
+from tests.http.conftest import DEFAULT, break_answers, ingest_folder, made_key, problem, running
+from tests.http.protected_server import (
+    QUESTION,
+    SITE,
+    ProtectedServer,
+    block_embedder,
+    headers,
+    open_protected_server,
+    wait_until_running,
+)
+from tests.http.test_isolation import ENDPOINTS, OPEN
 
 pytestmark = pytest.mark.anyio
 
@@ -32,9 +40,9 @@ UNREAD = {"content-length": "2000001", "content-type": "application/json"}
 
 
 @pytest.fixture
-async def guarded(home: Path, docs: Path) -> AsyncIterator[Guarded]:
+async def guarded(home: Path, docs: Path) -> AsyncIterator[ProtectedServer]:
     settings = settings_for(home, embedder="hashing", cors_origins=(SITE,), heartbeat_seconds=0.05)
-    async with guarding(settings, docs) as guarded:
+    async with open_protected_server(settings, docs) as guarded:
         yield guarded
 
 
@@ -44,7 +52,7 @@ def pumps(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     folder = tmp_path_factory.mktemp("pumps")
     (folder / "pumps.md").write_text("# Pumps\n\nFill the casing with water before the first start.\n")
     settings = settings_for(folder / "home", embedder="hashing")
-    take_in(settings, folder / "pumps.md")
+    ingest_folder(settings, folder / "pumps.md")
     return settings
 
 
@@ -56,11 +64,11 @@ async def unguarded(pumps: Settings) -> AsyncIterator[httpx2.AsyncClient]:
 
 async def test_one_more_than_fits_is_sent_away_at_once_and_told_when_to_come_back(home: Path, docs: Path) -> None:
     settings = settings_for(home, embedder="hashing", max_concurrent_requests=2)
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     async with running(settings) as http:
-        patient = slowed(http)
+        patient = block_embedder(http)
         waiting = [asyncio.create_task(http.post("/api/ask", json=QUESTION)) for _ in range(2)]
-        await inside(http, 2)
+        await wait_until_running(http, 2)
         refused = await http.post("/api/ask", json=QUESTION)
         assert problem(refused) == (429, "RATE_LIMITED")
         assert int(refused.headers["retry-after"]) >= 1
@@ -69,20 +77,20 @@ async def test_one_more_than_fits_is_sent_away_at_once_and_told_when_to_come_bac
         patient.go_on.set()
         assert [one.status_code for one in await asyncio.gather(*waiting)] == [200, 200]
         assert (await http.post("/api/ask", json=QUESTION)).status_code == 200
-        await inside(http, 0)
+        await wait_until_running(http, 0)
 
 
-async def test_who_is_refused_leaves_the_place_free(guarded: Guarded) -> None:
+async def test_who_is_refused_leaves_the_place_free(guarded: ProtectedServer) -> None:
     for _ in range(30):  # more than fit in at once
         assert problem(await guarded.http.post("/api/ask", json=QUESTION))[0] == 401
         assert problem(await guarded.http.post("/api/ask", headers=headers(guarded.key) | UNREAD))[0] == 413
         assert problem(await guarded.http.post("/api/ask", headers=headers(guarded.key)))[0] == 415
     assert (await guarded.ask()).status_code == 200
-    await inside(guarded.http, 0)
+    await wait_until_running(guarded.http, 0)
 
 
-async def test_a_key_asks_as_often_as_it_may(guarded: Guarded) -> None:
-    seldom, often = [await made_key(guarded.keeping, per_minute=number) for number in (2, 60)]
+async def test_a_key_asks_as_often_as_it_may(guarded: ProtectedServer) -> None:
+    seldom, often = [await made_key(guarded.stores, per_minute=number) for number in (2, 60)]
     assert [(await guarded.ask(seldom)).status_code for _ in range(2)] == [200, 200]
     refused = await guarded.ask(seldom)
     assert problem(refused) == (429, "RATE_LIMITED")
@@ -92,8 +100,8 @@ async def test_a_key_asks_as_often_as_it_may(guarded: Guarded) -> None:
     assert (await guarded.ask(often)).status_code == 200
 
 
-async def test_a_key_that_waited_as_long_as_it_was_told_may_ask_again(guarded: Guarded) -> None:
-    key = await made_key(guarded.keeping, per_minute=60)
+async def test_a_key_that_waited_as_long_as_it_was_told_may_ask_again(guarded: ProtectedServer) -> None:
+    key = await made_key(guarded.stores, per_minute=60)
     path = f"/history/{uuid4()}"
     for _ in range(200):
         response = await guarded.http.get(path, headers=headers(key))
@@ -106,13 +114,13 @@ async def test_a_key_that_waited_as_long_as_it_was_told_may_ask_again(guarded: G
 
 async def test_a_key_without_a_rate_of_its_own_has_that_of_the_settings(home: Path, docs: Path) -> None:
     settings = settings_for(home, embedder="hashing", requests_per_minute=3)
-    async with guarding(settings, docs) as guarded:
+    async with open_protected_server(settings, docs) as guarded:
         assert [(await guarded.ask()).status_code for _ in range(4)] == [200, 200, 200, 429]
 
 
 @dataclass
 class Sender:
-    """A body that counts how much of it was taken."""
+    """A request body that counts how many bytes were read."""
 
     pieces: int
     taken: int = 0
@@ -157,7 +165,7 @@ async def test_a_body_of_another_kind_is_not_read(unguarded: httpx2.AsyncClient,
 
 
 async def test_a_server_that_is_reached_does_not_take_what_it_refused(pumps: Settings) -> None:
-    """Over a real connection: it answers and hangs up while the sender has hardly begun."""
+    """Over a real connection: the server answers and closes it long before all is sent."""
     with serving(pumps.home, CITEWELL_EMBEDDER="hashing") as address:
         sent, answer = await asyncio.to_thread(_send_much, address, 200_000_000)
     assert b" 413 " in answer.partition(b"\r\n")[0]
@@ -165,7 +173,7 @@ async def test_a_server_that_is_reached_does_not_take_what_it_refused(pumps: Set
 
 
 def _send_much(address: str, size: int) -> tuple[int, bytes]:
-    """Send as much as is taken; how much that was, and what came back."""
+    """Send until the server closes; returns the bytes sent and the response."""
     host, _, port = address.removeprefix("http://").partition(":")
     head = f"POST /api/ask HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n"
     with socket.create_connection((host, int(port)), timeout=20) as connection:
@@ -181,9 +189,9 @@ def _send_much(address: str, size: int) -> tuple[int, bytes]:
 
 
 async def test_a_page_of_another_site_cannot_send_anything(unguarded: httpx2.AsyncClient) -> None:
-    """Without a key the server trusts this machine; a browser on it shows pages of anybody."""
+    """Without a key the server trusts this machine, but a browser on it shows pages of any site."""
     for origin in (STRANGER, "null", "http://localhost.evil.example", "http://[", "file://", "http://localhost:99999"):
-        for method, path in DOORS:
+        for method, path in ENDPOINTS:
             if method != "GET":
                 sent = await unguarded.request(method, path.format(**IDS), json=QUESTION, headers={"Origin": origin})
                 assert problem(sent) == (401, "UNAUTHORIZED"), (origin, path)
@@ -192,12 +200,12 @@ async def test_a_page_of_another_site_cannot_send_anything(unguarded: httpx2.Asy
     assert "access-control-allow-origin" not in own.headers
 
 
-async def test_a_site_on_the_list_may_ask_and_read_what_it_is_told(guarded: Guarded) -> None:
+async def test_a_site_on_the_list_may_ask_and_read_what_it_is_told(guarded: ProtectedServer) -> None:
     answered = await guarded.ask(Origin=SITE)
     wrong = await guarded.http.post("/api/ask", json={}, headers=headers(guarded.key) | {"Origin": SITE})
     nobody = await guarded.http.post("/api/ask", json=QUESTION, headers={"Origin": SITE})
     assert [one.status_code for one in (answered, wrong, nobody)] == [200, 400, 401]
-    del guarded.http.app.state.reading  # type: ignore[attr-defined]
+    break_answers(guarded.http)
     broken = await guarded.ask(Origin=SITE)
     assert problem(broken) == (500, "INTERNAL_ERROR")
     for response in (answered, wrong, nobody, broken):
@@ -210,7 +218,7 @@ async def test_a_site_on_the_list_may_ask_and_read_what_it_is_told(guarded: Guar
 
 @pytest.mark.parametrize(("origin", "allowed"), [(SITE, True), (STRANGER, False), ("null", False)])
 async def test_a_browser_that_asks_first_is_told_for_sites_on_the_list_only(
-    guarded: Guarded, unguarded: httpx2.AsyncClient, origin: str, allowed: bool
+    guarded: ProtectedServer, unguarded: httpx2.AsyncClient, origin: str, allowed: bool
 ) -> None:
     asks = {
         "Origin": origin,
@@ -241,8 +249,8 @@ async def test_a_browser_that_asks_first_is_told_for_sites_on_the_list_only(
 async def test_without_a_key_the_server_answers_to_this_machine_s_names_only(
     unguarded: httpx2.AsyncClient, host: str
 ) -> None:
-    """A name of another site that was made to point here (DNS rebinding) makes its pages no page of ours."""
-    for method, path in DOORS:
+    """A host name of another site that resolves to this machine (DNS rebinding) gets no access."""
+    for method, path in ENDPOINTS:
         response = await unguarded.request(method, path.format(**IDS), json=QUESTION, headers={"Host": host})
         assert problem(response) == (401, "UNAUTHORIZED"), path
 
@@ -252,12 +260,12 @@ async def test_this_machine_s_names_are_known(unguarded: httpx2.AsyncClient, hos
     assert (await unguarded.post("/api/ask", json=QUESTION, headers={"Host": host})).status_code == 200
 
 
-async def test_with_a_key_the_server_answers_to_any_name(guarded: Guarded) -> None:
+async def test_with_a_key_the_server_answers_to_any_name(guarded: ProtectedServer) -> None:
     assert (await guarded.ask(Host="citewell.example.org")).status_code == 200
 
 
 def safe(response: httpx2.Response) -> None:
-    """What every response says."""
+    """Check the headers that every response has."""
     assert "default-src 'none'" in response.headers["content-security-policy"]
     assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
     assert response.headers["x-content-type-options"] == "nosniff"
@@ -266,8 +274,8 @@ def safe(response: httpx2.Response) -> None:
     assert UUID(response.headers["x-request-id"]).version == 4
 
 
-async def test_every_response_is_safe_to_show_and_has_an_id(guarded: Guarded) -> None:
-    for method, path in OPEN | set(DOORS):
+async def test_every_response_is_safe_to_show_and_has_an_id(guarded: ProtectedServer) -> None:
+    for method, path in OPEN | set(ENDPOINTS):
         own = str(uuid4())
         for sent in ({}, headers(guarded.key)):
             response = await guarded.http.request(method, path.format(**IDS), headers=sent | {"X-Request-ID": own})
@@ -278,7 +286,7 @@ async def test_every_response_is_safe_to_show_and_has_an_id(guarded: Guarded) ->
     safe(stream)
     safe(await guarded.http.get("/nowhere"))
     safe(await guarded.http.put("/chat"))
-    del guarded.http.app.state.reading  # type: ignore[attr-defined]
+    break_answers(guarded.http)
     broken = await guarded.ask()
     assert broken.status_code == 500
     safe(broken)

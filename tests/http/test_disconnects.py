@@ -1,4 +1,4 @@
-"""Five hundred clients that leave at any moment: nothing of theirs stays behind."""
+"""Five hundred clients that disconnect at any moment leave no task, socket or lock behind."""
 
 import asyncio
 import json
@@ -44,14 +44,14 @@ def server(request: pytest.FixtureRequest, pages: Path) -> Iterator[Live]:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the process holds while nobody asks anything."""
+    """Open resources of the process while no request runs."""
 
     tasks: int
     threads: int
     files: int
-    """Sockets among them, and not those of a database."""
+    """Sockets, without those of a database."""
     database: int
-    """Files of SQLite, which keeps those of closed connections open for its next ones."""
+    """Files of SQLite, which keeps files of closed connections open to reuse them."""
 
 
 def held(server: Live) -> Held:
@@ -67,11 +67,11 @@ def held(server: Live) -> Held:
 
 
 def requests(chance: random.Random) -> bytes:
-    """A request to one of the doors that take a body."""
+    """A request to one of the endpoints that take a body."""
     session = chance.choice(SESSIONS)
     chat = {"query": QUESTION, "session_id": session}
     word = {"Idempotency_Key": f"{session}-{chance.randrange(20)}"}
-    doors = [
+    endpoints = [
         request_bytes("/api/ask", {"question": QUESTION}),
         request_bytes("/api/ask/stream", {"question": QUESTION}),
         request_bytes("/api/query", {"query": QUESTION}),
@@ -86,11 +86,11 @@ def requests(chance: random.Random) -> bytes:
         request_bytes("/api/v1/projects", {"name": "left"}),
         _FORM,
     ]
-    return chance.choice(doors)
+    return chance.choice(endpoints)
 
 
 def come_and_leave(server: Live, seed: int) -> None:
-    """Send all of a request, or some, read some of the answer, or none, and go, politely or not."""
+    """Send all or part of a request, read some or none of the response, and disconnect, cleanly or not."""
     chance = random.Random(seed)
     wire = Wire(server.port, receive_buffer=chance.choice([None, 4096]))
     sent = requests(chance)
@@ -145,7 +145,7 @@ def test_clients_that_leave_at_random_leave_nothing_behind(server: Live, request
         assert answer.status_code == 200
         entries = httpx2.get(f"{server.address}/history/{session}", params={"limit": 1000}).json()["entries"]
         assert entries[-1]["response"] == answer.json()["answer"]
-    if server.app.state.settings.database_url:
+    if server.state.settings.database_url:
         postgres = request.getfixturevalue("postgres_server")
         busy = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'citewell' AND state <> 'idle'"
         until(lambda: postgres.run(busy) == "0", "no connection is in the middle of something")

@@ -1,4 +1,4 @@
-"""What the doors say while the vector store, the embedder or the database is slow, hung or gone, and after."""
+"""Responses while the vector store, the embedder or the database is slow, hangs or is down, and afterwards."""
 
 import asyncio
 import io
@@ -26,7 +26,7 @@ from tests.http.live import Before, Held, Live, WaitingEmbedder, WaitingIndex, W
 QUESTION = "What moves water uphill?"
 ASK = ("/api/ask", {"question": QUESTION})
 CHAT = ("/chat", {"query": QUESTION})
-DOORS: list[tuple[str, dict[str, Any]]] = [
+ENDPOINTS: list[tuple[str, dict[str, Any]]] = [
     ASK,
     CHAT,
     ("/api/ask/stream", {"question": QUESTION}),
@@ -61,19 +61,19 @@ def postgres(postgres_server: PostgresServer, pages: Path) -> Iterator[Live]:
         postgres_server.restart()
 
 
-def post(server: Live, door: str, body: dict[str, Any]) -> httpx2.Response:
-    response = httpx2.post(f"{server.address}{door}", json=body, timeout=60)
+def post(server: Live, endpoint: str, body: dict[str, Any]) -> httpx2.Response:
+    response = httpx2.post(f"{server.address}{endpoint}", json=body, timeout=60)
     for secret in ("Traceback", ".py", "://", "/tmp", "secret", "citewell.db"):
         assert secret not in response.text or response.status_code == 200
     return response
 
 
-def answers(server: Live, door: str, body: dict[str, Any]) -> bool:
-    return post(server, door, body).status_code == 200
+def answers(server: Live, endpoint: str, body: dict[str, Any]) -> bool:
+    return post(server, endpoint, body).status_code == 200
 
 
-def condition(server: Live) -> dict[str, str]:
-    """What /health says of each service that is not well, after a look at all it promises."""
+def unhealthy_services(server: Live) -> dict[str, str]:
+    """The status of each service that is not healthy, by /health, whose fields are checked too."""
     began = time.monotonic()
     response = httpx2.get(f"{server.address}/health", timeout=30)
     assert time.monotonic() - began < TOLD_WITHIN_SECONDS
@@ -102,8 +102,8 @@ async def slowly() -> None:
 
 
 @contextmanager
-def sick(server: Live, service: str, fault: str) -> Iterator[None]:
-    """While this lasts, the vector store or the embedder is gone or hangs."""
+def broken_service(server: Live, service: str, fault: str) -> Iterator[None]:
+    """Within this context the vector store or the embedder is down or hangs."""
     held = Held()
     if service == "vector_store":
         trouble = failing(IndexUnavailable("the vector store does not answer")) if fault == "gone" else held
@@ -127,38 +127,38 @@ SICK = [
 
 
 @pytest.mark.parametrize(("service", "fault", "code"), SICK)
-def test_every_door_says_what_fails_and_answers_again_once_it_is_back(
+def test_every_endpoint_says_what_fails_and_answers_again_once_it_is_back(
     server: Live, service: str, fault: str, code: str
 ) -> None:
-    with sick(server, service, fault):
-        for door, body in DOORS:
-            assert problem(post(server, door, body)) == (503, code), door
-        for door, body in STREAMS:
-            response = post(server, door, body)
+    with broken_service(server, service, fault):
+        for endpoint, body in ENDPOINTS:
+            assert problem(post(server, endpoint, body)) == (503, code), endpoint
+        for endpoint, body in STREAMS:
+            response = post(server, endpoint, body)
             assert response.status_code == 200
             assert events(response.text)[-1]["error"]["error_code"] == code
             assert "://" not in response.text
-    for door, body in DOORS + STREAMS:
-        assert answers(server, door, body), door
+    for endpoint, body in ENDPOINTS + STREAMS:
+        assert answers(server, endpoint, body), endpoint
 
 
 @pytest.mark.parametrize(("service", "fault", "code"), SICK)
 def test_health_names_what_fails_and_ready_says_no(server: Live, service: str, fault: str, code: str) -> None:
-    with sick(server, service, fault):
-        assert condition(server) == {service: "unavailable"}
-    assert condition(server) == {}
+    with broken_service(server, service, fault):
+        assert unhealthy_services(server) == {service: "unavailable"}
+    assert unhealthy_services(server) == {}
 
 
 def test_slow_engines_are_waited_for(server: Live) -> None:
     engines = server.well.engines
     server.use(index=WaitingIndex(engines.index, slowly), embedder=WaitingEmbedder(engines.embedder, slowly))
-    for door, body in DOORS + STREAMS:
-        assert answers(server, door, body), door
-    assert condition(server) == {}
+    for endpoint, body in ENDPOINTS + STREAMS:
+        assert answers(server, endpoint, body), endpoint
+    assert unhealthy_services(server) == {}
 
 
 def test_a_selection_is_answered_from_without_the_vector_store(server: Live) -> None:
-    with sick(server, "vector_store", "hung"):
+    with broken_service(server, "vector_store", "hung"):
         body = post(server, "/chat", {"query": QUESTION, "selected_text": "A camel moves water uphill."}).json()
     assert body["answer"].startswith("A camel moves water uphill.")
 
@@ -185,7 +185,7 @@ def test_a_client_that_leaves_while_nothing_can_be_kept_gives_up_its_place(serve
     server.use(index=WaitingIndex(server.well.engines.index, held))
     with closing(sqlite3.connect(pages / "citewell.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        wires = [Wire(server.port).post(door, {"query": QUESTION}) for door in ("/chat", "/chat/stream")]
+        wires = [Wire(server.port).post(endpoint, {"query": QUESTION}) for endpoint in ("/chat", "/chat/stream")]
         until(lambda: held.waiting == 2, "both are searched for")
         for wire in wires:
             wire.leave()
@@ -196,21 +196,21 @@ def test_a_client_that_leaves_while_nothing_can_be_kept_gives_up_its_place(serve
 
 
 def database_is_missed(server: Live) -> None:
-    """Whatever needs the database says so; what does not, goes on."""
+    """What needs the database answers with an error; the rest goes on."""
     with ThreadPoolExecutor(8) as at_once:
         chat, stream = at_once.submit(post, server, *CHAT), at_once.submit(post, server, *STREAMS[0])
         history = at_once.submit(httpx2.get, f"{server.address}/history/{uuid4()}", timeout=60)
-        others = [ASK, DOORS[2], DOORS[3], DOORS[4], STREAMS[1]]
-        for (door, _), well in zip(others, at_once.map(lambda one: answers(server, *one), others), strict=True):
-            assert well, door
+        others = [ASK, ENDPOINTS[2], ENDPOINTS[3], ENDPOINTS[4], STREAMS[1]]
+        for (endpoint, _), well in zip(others, at_once.map(lambda one: answers(server, *one), others), strict=True):
+            assert well, endpoint
     for response in (chat, stream, history):
         assert problem(response.result()) == (503, "SERVICE_UNAVAILABLE")
 
 
 def database_is_back(server: Live) -> None:
-    for door, body in DOORS + STREAMS:
-        assert answers(server, door, body), door
-    assert condition(server) == {}
+    for endpoint, body in ENDPOINTS + STREAMS:
+        assert answers(server, endpoint, body), endpoint
+    assert unhealthy_services(server) == {}
 
 
 def test_a_postgresql_that_is_gone_is_missed_only_where_it_is_needed_and_found_again(
@@ -219,7 +219,7 @@ def test_a_postgresql_that_is_gone_is_missed_only_where_it_is_needed_and_found_a
     database_is_back(postgres)
     postgres_server.stop()
     try:
-        assert condition(postgres) == {"database": "unavailable"}
+        assert unhealthy_services(postgres) == {"database": "unavailable"}
         database_is_missed(postgres)
     finally:
         postgres_server.start()
@@ -230,7 +230,7 @@ def test_a_postgresql_that_hangs_is_given_up_and_found_again(postgres: Live, pos
     database_is_back(postgres)
     postgres_server.freeze()
     try:
-        assert condition(postgres) == {"database": "unavailable"}
+        assert unhealthy_services(postgres) == {"database": "unavailable"}
         database_is_missed(postgres)
     finally:
         postgres_server.thaw()
@@ -261,7 +261,7 @@ def test_a_server_without_its_database_ends_with_one_clear_line(citewell: Citewe
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """What the server logs, as it is written in production."""
+    """The server's log as JSON lines, as in production."""
     written = io.StringIO()
     handler = logging.StreamHandler(written)
     handler.setFormatter(JsonLines())
@@ -277,7 +277,7 @@ def log() -> Iterator[io.StringIO]:
 def test_the_log_tells_of_every_question_how_it_ended(server: Live, log: io.StringIO) -> None:
     ids = {name: str(uuid4()) for name in ("well", "failed", "streamed", "left")}
     httpx2.post(f"{server.address}/chat", json=CHAT[1], headers={"X-Request-ID": ids["well"]})
-    with sick(server, "vector_store", "gone"):
+    with broken_service(server, "vector_store", "gone"):
         httpx2.post(f"{server.address}/api/ask", json=ASK[1], headers={"X-Request-ID": ids["failed"]})
         httpx2.post(f"{server.address}/chat/stream", json=CHAT[1], headers={"X-Request-ID": ids["streamed"]})
     held = Held()

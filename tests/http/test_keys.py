@@ -1,4 +1,4 @@
-"""A key opens what it is for, in two headers and nowhere else; and nobody is told it."""
+"""A key works in two headers and nowhere else, and never appears in a log or response."""
 
 import ast
 import asyncio
@@ -13,20 +13,27 @@ import pytest
 from citewell import api_keys, wiring
 from citewell.http import auth
 from tests.conftest import Citewell, serving, settings_for
-from tests.http.conftest import DEFAULT, events, made_key, problem, running, take_in
-from tests.http.protected_server import QUESTION, Guarded, guarding, headers, inside, slowed
+from tests.http.conftest import DEFAULT, events, ingest_folder, made_key, problem, running
+from tests.http.protected_server import (
+    QUESTION,
+    ProtectedServer,
+    block_embedder,
+    headers,
+    open_protected_server,
+    wait_until_running,
+)
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def guarded(home: Path, docs: Path) -> AsyncIterator[Guarded]:
+async def guarded(home: Path, docs: Path) -> AsyncIterator[ProtectedServer]:
     settings = settings_for(home, embedder="hashing", heartbeat_seconds=0.05)
-    async with guarding(settings, docs) as guarded:
+    async with open_protected_server(settings, docs) as guarded:
         yield guarded
 
 
-async def test_a_header_that_is_no_key_is_refused_whatever_it_is(guarded: Guarded) -> None:
+async def test_a_header_that_is_no_key_is_refused_whatever_it_is(guarded: ProtectedServer) -> None:
     key = guarded.key
     for value in ("", "Bearer", "Bearer ", key, f"Basic {key}", f"Bearer {key} {key}", f"Bearer {key},",
                   f"Bearer,{key}", f"Bearer {key[:-1]}", f"Bearer {key}0", f"Bearer {key.upper()}",
@@ -40,8 +47,8 @@ async def test_a_header_that_is_no_key_is_refused_whatever_it_is(guarded: Guarde
     assert (await guarded.http.post("/api/ask", json=QUESTION, headers=behind_a_proxy)).is_success
 
 
-async def test_a_second_header_of_the_same_name_is_not_overlooked(guarded: Guarded) -> None:
-    other = await made_key(guarded.keeping)
+async def test_a_second_header_of_the_same_name_is_not_overlooked(guarded: ProtectedServer) -> None:
+    other = await made_key(guarded.stores)
     for name, first, second in [
         ("x-api-key", guarded.key, other),
         ("authorization", *[f"Bearer {one}" for one in (guarded.key, other)]),
@@ -51,8 +58,8 @@ async def test_a_second_header_of_the_same_name_is_not_overlooked(guarded: Guard
             assert problem(await guarded.http.get("/metrics", headers=sent)) == (401, "UNAUTHORIZED")
 
 
-async def test_a_key_in_an_address_opens_nothing(guarded: Guarded) -> None:
-    """Addresses are logged, kept and passed on by whatever lies between."""
+async def test_a_key_in_an_address_opens_nothing(guarded: ProtectedServer) -> None:
+    """URLs are logged, stored and forwarded by proxies, so a key in one is refused."""
     for name in ("key", "api_key", "token", "access_token", "X-API-Key", "authorization", "Authorization"):
         for value in (guarded.key, f"Bearer {guarded.key}"):
             refused = await guarded.http.get("/metrics", params={name: value})
@@ -62,30 +69,30 @@ async def test_a_key_in_an_address_opens_nothing(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize("path", ["/chat/stream", "/api/v1/chat/stream"])
-async def test_a_stream_ends_when_its_key_is_revoked(guarded: Guarded, path: str) -> None:
-    slowed(guarded.http)
+async def test_a_stream_ends_when_its_key_is_revoked(guarded: ProtectedServer, path: str) -> None:
+    block_embedder(guarded.http)
     body: dict[str, Any] = (
         {"query": "Why?"} if path == "/chat/stream" else {"projectId": str(DEFAULT.id), "message": "Why?"}
     )
-    key = await made_key(guarded.keeping)
+    key = await made_key(guarded.stores)
     listening = asyncio.create_task(guarded.http.post(path, json=body, headers=headers(key)))
-    await inside(guarded.http, 1)
+    await wait_until_running(guarded.http, 1)
     await asyncio.sleep(0.2)
     assert not listening.done()
     identity = api_keys.key_id(key)
     assert identity
-    assert await guarded.keeping.keys.revoke(identity)
+    assert await guarded.stores.keys.revoke(identity)
     last = events((await asyncio.wait_for(listening, 5)).text)[-1]
     assert last["done"]
     assert last["error"]["error_code"] == "UNAUTHORIZED"
-    await inside(guarded.http, 0)
+    await wait_until_running(guarded.http, 0)
 
 
-async def test_the_last_key_that_is_revoked_does_not_open_the_server_again(guarded: Guarded) -> None:
+async def test_the_last_key_that_is_revoked_does_not_open_the_server_again(guarded: ProtectedServer) -> None:
     assert (await guarded.ask()).status_code == 200
     identity = api_keys.key_id(guarded.key)
     assert identity
-    await guarded.keeping.keys.revoke(identity)
+    await guarded.stores.keys.revoke(identity)
     assert problem(await guarded.ask()) == (401, "UNAUTHORIZED"), "from its next request on"
     await asyncio.sleep(1.1)  # for so long it is remembered whether there are keys
     assert problem(await guarded.http.post("/api/ask", json=QUESTION)) == (401, "UNAUTHORIZED")
@@ -93,10 +100,10 @@ async def test_the_last_key_that_is_revoked_does_not_open_the_server_again(guard
 
 async def test_the_first_key_shuts_a_server_that_runs(home: Path, docs: Path) -> None:
     settings = settings_for(home, embedder="hashing")
-    await asyncio.to_thread(take_in, settings, docs)
-    async with running(settings) as http, wiring.open_stores(settings) as keeping:
+    await asyncio.to_thread(ingest_folder, settings, docs)
+    async with running(settings) as http, wiring.open_stores(settings) as stores:
         assert (await http.post("/api/ask", json=QUESTION)).status_code == 200
-        key = await made_key(keeping)
+        key = await made_key(stores)
         await asyncio.sleep(1.1)
         assert problem(await http.post("/api/ask", json=QUESTION)) == (401, "UNAUTHORIZED")
         assert (await http.post("/api/ask", json=QUESTION, headers=headers(key))).status_code == 200
@@ -115,7 +122,7 @@ def test_beyond_this_machine_it_serves_only_with_a_key(citewell: Citewell, home:
 
 
 def test_with_a_key_it_serves_anywhere_and_tells_nobody_the_key(citewell: Citewell, home: Path) -> None:
-    """Everything that can go wrong with a key goes wrong here; then the log and the answers are searched for it."""
+    """Everything that can go wrong with a key goes wrong here; then the logs and responses are searched for it."""
     key = citewell("keys", "create", "first", "--scope", "admin").stdout.strip()
     revoked = citewell("keys", "create", "second").stdout.strip()
     citewell("keys", "revoke", revoked)
@@ -148,9 +155,9 @@ def test_with_a_key_it_serves_anywhere_and_tells_nobody_the_key(citewell: Citewe
 
 
 def test_secrets_are_compared_in_constant_time() -> None:
-    """How long a refusal takes says nothing of how near a guess was; so nothing may compare a secret with `==`."""
+    """The time of a refusal must not tell how close a guess was, so no code compares a secret with `==`."""
     assert "hmac.compare_digest" in inspect.getsource(api_keys.key_matches)
-    assert "keys.matches(token, found[1])" in inspect.getsource(auth)
+    assert "api_keys.key_matches(token, digest)" in inspect.getsource(auth)
     for module in (api_keys, auth):
         for node in ast.walk(ast.parse(inspect.getsource(module))):
             if isinstance(node, ast.Compare):

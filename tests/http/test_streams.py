@@ -1,4 +1,4 @@
-"""Streams over real sockets: events come as they are said, and a client that leaves, stalls or crowds hurts nobody."""
+"""Streams over real sockets: events arrive at once; clients that disconnect, stall or come in crowds do no harm."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def any_server(request: pytest.FixtureRequest, pages: Path) -> Iterator[Live]:
 
 @pytest.fixture
 def server(any_server: Live) -> Iterator[Live]:
-    """The same with its own engines, and nobody inside when the test is over."""
+    """The same with its own engines, and no request running when the test ends."""
     any_server.use()
     yield any_server
     until(lambda: any_server.running == 0, "everybody is gone")
@@ -67,28 +67,30 @@ PLAIN = {"/api/ask/stream": "answer", "/chat/stream": "answer", "/api/v1/chat/st
 
 
 def history(server: Live, session: UUID) -> list[dict[str, Any]]:
-    told = httpx2.get(f"{server.address}/history/{session}").json()
-    return cast("list[dict[str, Any]]", told["entries"])
+    body = httpx2.get(f"{server.address}/history/{session}").json()
+    return cast("list[dict[str, Any]]", body["entries"])
 
 
 def words(told: list[dict[str, Any]]) -> str:
     return "".join(event.get("content") or event.get("delta") or "" for event in told)
 
 
-@pytest.mark.parametrize(("door", "field", "more"), STAGED)
-def test_an_event_arrives_as_it_is_said(server: Live, held: Held, door: str, field: str, more: dict[str, Any]) -> None:
-    wire = Wire(server.port).post(door, {field: QUESTION, **more})
+@pytest.mark.parametrize(("endpoint", "field", "more"), STAGED)
+def test_an_event_arrives_as_it_is_said(
+    server: Live, held: Held, endpoint: str, field: str, more: dict[str, Any]
+) -> None:
+    wire = Wire(server.port).post(endpoint, {field: QUESTION, **more})
     assert b'data: {"stage":"retrieving"}' in wire.read_until(b"\n\n\r\n")
     until(lambda: held.waiting == 1, "the search begins")
     held.release()
     assert b'"delta":' in wire.read_until(b'"done":true')
 
 
-@pytest.mark.parametrize(("door", "field", "more"), STAGED)
+@pytest.mark.parametrize(("endpoint", "field", "more"), STAGED)
 def test_a_stream_in_which_nothing_is_said_beats(
-    server: Live, held: Held, door: str, field: str, more: dict[str, Any]
+    server: Live, held: Held, endpoint: str, field: str, more: dict[str, Any]
 ) -> None:
-    wire = Wire(server.port).post(door, {field: QUESTION, **more})
+    wire = Wire(server.port).post(endpoint, {field: QUESTION, **more})
     for _ in range(3):
         wire.read_until(b": still here\n\n")
     assert held.waiting
@@ -97,13 +99,13 @@ def test_a_stream_in_which_nothing_is_said_beats(
 
 
 @pytest.mark.parametrize("question", [QUESTION, WITH_CODE, "What is a quasar?"])
-@pytest.mark.parametrize(("door", "field", "more"), STREAMS)
+@pytest.mark.parametrize(("endpoint", "field", "more"), STREAMS)
 def test_the_joined_stream_is_the_plain_answer_byte_for_byte(
-    server: Live, door: str, field: str, more: dict[str, Any], question: str
+    server: Live, endpoint: str, field: str, more: dict[str, Any], question: str
 ) -> None:
     body = {field: question, **more}
-    streamed = httpx2.post(f"{server.address}{door}", json=body)
-    plain = httpx2.post(f"{server.address}{door.removesuffix('/stream')}", json=body).json()[PLAIN[door]]
+    streamed = httpx2.post(f"{server.address}{endpoint}", json=body)
+    plain = httpx2.post(f"{server.address}{endpoint.removesuffix('/stream')}", json=body).json()[PLAIN[endpoint]]
     assert words(events(streamed.text)).encode() == plain.encode()
     if question == WITH_CODE:
         assert "\tstart 泵\n" in plain
@@ -117,12 +119,12 @@ def test_a_stream_is_not_for_proxies_to_keep(server: Live) -> None:
     assert "content-length" not in headers
 
 
-@pytest.mark.parametrize("door", ["/chat", "/chat/stream"])
+@pytest.mark.parametrize("endpoint", ["/chat", "/chat/stream"])
 def test_when_a_client_leaves_the_work_ends_and_the_exchange_is_kept_as_incomplete(
-    server: Live, held: Held, door: str
+    server: Live, held: Held, endpoint: str
 ) -> None:
     session = uuid4()
-    wire = Wire(server.port).post(door, {"query": QUESTION, "session_id": str(session)})
+    wire = Wire(server.port).post(endpoint, {"query": QUESTION, "session_id": str(session)})
     until(lambda: held.waiting == 1, "the search began")
     wire.leave()
     until(lambda: held.cancelled == 1, "the search was cancelled")
@@ -132,7 +134,7 @@ def test_when_a_client_leaves_the_work_ends_and_the_exchange_is_kept_as_incomple
 
 
 @pytest.mark.parametrize(
-    ("door", "body"),
+    ("endpoint", "body"),
     [
         ("/api/ask", {"question": QUESTION}),
         ("/api/ask/stream", {"question": QUESTION}),
@@ -142,8 +144,8 @@ def test_when_a_client_leaves_the_work_ends_and_the_exchange_is_kept_as_incomple
         ("/api/v1/search", {"query": QUESTION}),
     ],
 )
-def test_nobody_works_for_a_client_that_left(server: Live, held: Held, door: str, body: object) -> None:
-    wire = Wire(server.port).post(door, body)
+def test_nobody_works_for_a_client_that_left(server: Live, held: Held, endpoint: str, body: object) -> None:
+    wire = Wire(server.port).post(endpoint, body)
     until(lambda: held.waiting == 1, "the search began")
     wire.leave()
     until(lambda: held.cancelled == 1, "the search was cancelled")
@@ -166,11 +168,11 @@ def test_what_was_said_before_a_client_left_is_kept(server: Live) -> None:
     assert full.startswith(entry["response"])
 
 
-@pytest.mark.parametrize("door", ["/chat", "/chat/stream"])
-def test_a_retry_after_leaving_takes_the_place_of_what_was_left(server: Live, held: Held, door: str) -> None:
+@pytest.mark.parametrize("endpoint", ["/chat", "/chat/stream"])
+def test_a_retry_after_leaving_takes_the_place_of_what_was_left(server: Live, held: Held, endpoint: str) -> None:
     body = {"query": QUESTION, "session_id": str(session := uuid4())}
     word = {"Idempotency-Key": str(uuid4())}
-    wire = Wire(server.port).post(door, body, **word)
+    wire = Wire(server.port).post(endpoint, body, **word)
     until(lambda: held.waiting == 1, "the search began")
     wire.leave()
     until(lambda: len(history(server, session)) == 1, "it is kept")
@@ -182,15 +184,15 @@ def test_a_retry_after_leaving_takes_the_place_of_what_was_left(server: Live, he
     assert entry["response"] == answer["answer"] != ""
 
 
-@pytest.mark.parametrize(("door", "field", "more"), STAGED)
+@pytest.mark.parametrize(("endpoint", "field", "more"), STAGED)
 def test_an_engine_that_fails_after_the_first_byte_is_one_last_event(
-    server: Live, door: str, field: str, more: dict[str, Any]
+    server: Live, endpoint: str, field: str, more: dict[str, Any]
 ) -> None:
     async def fail() -> None:
         raise IndexUnavailable("the vector store does not answer")
 
     server.use(index=WaitingIndex(server.well.engines.index, fail))
-    response = httpx2.post(f"{server.address}{door}", json={field: QUESTION, **more})
+    response = httpx2.post(f"{server.address}{endpoint}", json={field: QUESTION, **more})
     assert response.status_code == 200
     first, last = events(response.text)
     assert first == {"stage": "retrieving"}
@@ -199,15 +201,15 @@ def test_an_engine_that_fails_after_the_first_byte_is_one_last_event(
     assert last["error"]["request_id"] == response.headers["x-request-id"]
 
 
-@pytest.mark.parametrize(("door", "field", "more"), STREAMS)
+@pytest.mark.parametrize(("endpoint", "field", "more"), STREAMS)
 def test_something_unforeseen_after_the_first_words_is_one_last_event_without_a_trace(
-    server: Live, door: str, field: str, more: dict[str, Any]
+    server: Live, endpoint: str, field: str, more: dict[str, Any]
 ) -> None:
     def broken(one: Passage) -> Passage:
         return replace(one, chunk=replace(one.chunk, document_id=cast("UUID", "no such thing")))
 
     server.use(index=WaitingIndex(server.well.engines.index, _at_once, change=broken))
-    response = httpx2.post(f"{server.address}{door}", json={field: QUESTION, **more})
+    response = httpx2.post(f"{server.address}{endpoint}", json={field: QUESTION, **more})
     assert response.status_code == 200
     *said, last = events(response.text)
     assert words(said)
@@ -246,7 +248,7 @@ def test_ten_streams_at_once_complete_and_the_eleventh_is_told_to_come_back(serv
 
 
 def stalling(home: Path, *replies: Reply) -> tuple[Vendor, serving]:
-    """`citewell serve` whose answers wait for a vendor."""
+    """`citewell serve` with an embedding vendor that does not answer."""
     vendor = Vendor(*replies)
     environment = {
         "CITEWELL_EMBEDDER": "hashing",
@@ -300,8 +302,8 @@ def test_a_connection_on_which_nothing_is_taken_is_closed(pages: Path) -> None:
         body = {"message": QUESTION, "projectId": str(DEFAULT.id), "history": past}
         wires = [Wire(port, receive_buffer=_SMALL) for _ in range(2)]
         until(lambda: _connections(process.pid) == before + 2, "both are there")
-        for wire, door in zip(wires, ("/api/v1/chat", "/api/v1/chat/stream"), strict=True):
-            wire.post(door, body).read_until(b"200 OK")
+        for wire, endpoint in zip(wires, ("/api/v1/chat", "/api/v1/chat/stream"), strict=True):
+            wire.post(endpoint, body).read_until(b"200 OK")
         until(lambda: _connections(process.pid) == before, "both are closed")
 
 
@@ -326,7 +328,7 @@ async def _at_once() -> None:
 
 
 def _with_text(server: Live, change: Callable[[str], str]) -> WaitingIndex:
-    """An index whose passages say something else."""
+    """An index that returns changed passages."""
     return WaitingIndex(
         server.well.engines.index,
         _at_once,

@@ -1,4 +1,4 @@
-"""Two API processes on one PostgreSQL: whichever of them is asked, and asked again, every exchange is kept once."""
+"""Two API processes on one PostgreSQL: an exchange is stored once, whichever of them gets the retry."""
 
 import asyncio
 import random

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citewell.text.keywords import keywords
 from citewell.text.language import detect_language
 from citewell.text.sentences import sentence_stems
 from citewell.text.stemming import stems
+from citewell.text.terms import keywords
 from citewell.text.words import split_words
 
 

@@ -1,4 +1,7 @@
-"""What an answer is made with: the ports, their timeouts, and what they mean when they do not answer."""
+"""The engines that answers are made with: the ports, their timeouts, and the errors of calls that take too long.
+
+Knows no question and no policy.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -13,42 +16,32 @@ from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
 
 @dataclass(frozen=True, slots=True)
 class AnswerEngines:
-    """What an answer is made with."""
+    """The ports that an answer needs, with their timeouts."""
 
     embedder: Embedder
     index: Index
     reranker: Reranker
     writer: Writer | None = None
-    """None where answers are quotations."""
+    """The LLM; None where answers are quotations."""
     strict: bool = False
     """Whether sentences that no passage supports are dropped, not only marked."""
     on_unanswered: Callable[[UUID, str], None] | None = None
-    """Told of each question that all of a project's documents do not answer; must not take long, and not fail."""
+    """Called with each question that the documents of a project do not answer; must be fast and must not raise."""
     index_timeout_seconds: float = 10.0
     embedder_timeout_seconds: float = 10.0
 
     @asynccontextmanager
     async def index_call(self) -> AsyncIterator[None]:
-        """Time for one call to the index: it answers, or is not there."""
+        """Limits the time of a call to the index; raises `IndexUnavailable` on timeout."""
         try:
             async with asyncio.timeout(self.index_timeout_seconds):
                 yield
         except TimeoutError as error:
             raise IndexUnavailable("the vector store does not answer; try again in a moment") from error
 
-    async def scale(self) -> SimilarityScale:
-        """What the embedder's cosines are worth; while no index says so, as if everything was fitted to it."""
-        if self.embedder.fitted:
-            return IDENTITY_SCALE
-        try:
-            async with self.index_call():
-                return await self.index.scale()
-        except CitewellError:
-            return IDENTITY_SCALE
-
     @asynccontextmanager
     async def embedder_call(self) -> AsyncIterator[None]:
-        """Time for one call to the embedder."""
+        """Limits the time of a call to the embedder; raises `ModelError` on timeout."""
         try:
             async with asyncio.timeout(self.embedder_timeout_seconds):
                 yield
@@ -56,3 +49,13 @@ class AnswerEngines:
             raise ModelError(
                 f"the embedding model {self.embedder.model} does not answer; try again in a moment"
             ) from error
+
+    async def scale(self) -> SimilarityScale:
+        """How to read the embedder's cosine similarities; unchanged while no index can tell."""
+        if self.embedder.fitted:
+            return IDENTITY_SCALE
+        try:
+            async with self.index_call():
+                return await self.index.scale()
+        except CitewellError:
+            return IDENTITY_SCALE

@@ -14,7 +14,7 @@ from citewell.answer.question import CONTEXT_EXCHANGES, ResolvedQuestion, refer_
 from citewell.answer.quoting import CONFIDENCE_BANDS, Quote, estimate_confidence, score_candidates, select_quotes
 from citewell.answer.reply import Draft, Fallback, deliver
 from citewell.answer.retrieval import HINT_LOG_ODDS, Retrieval, retrieve, retrieve_from_selection, selection_as_passage
-from citewell.answer.write import Desk
+from citewell.answer.writing import PassageContext
 from citewell.models import NO_FILTERS, Answer, Exchange, Filters, Piece, Project, StageReached
 from citewell.text import replace_surrogates, stems, unit_text
 
@@ -59,8 +59,8 @@ async def answer(
         telling = deliver(
             case,
             writer=engines.writer,
-            desk=Desk(engines, project.id, filters),
-            said=history[-CONTEXT_EXCHANGES:],
+            context=PassageContext(engines, project.id, filters),
+            history=history[-CONTEXT_EXCHANGES:],
             instead=fallback,
             at_once=buffered,
         )

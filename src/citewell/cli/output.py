@@ -11,7 +11,7 @@ import click
 from citewell.models import Answer, Passage, Piece
 
 if TYPE_CHECKING:  # `citewell --help` should not wait for pydantic
-    from citewell.schemas.support import SupportedSentence
+    from citewell.schemas.answer import SupportedSentence
 
 _EMPHASIS = re.compile(r"(\*\*|(?<![\w*])\*)(?=\S)(.+?)(?<=\S)\1")  # for people who read, not for machines
 

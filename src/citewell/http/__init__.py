@@ -1,1 +1,1 @@
-"""The HTTP doors: one file each, all rendering the one answer stream. Thin, like the command line."""
+"""The HTTP server: endpoints, authentication, limits, rendering and streams. It decides nothing about answers."""

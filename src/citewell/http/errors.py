@@ -1,4 +1,4 @@
-"""One table from what went wrong to what a client is told. No trace, path or key ever leaves here."""
+"""One table from exceptions to error responses. No stack trace, path or key ever leaves here."""
 
 import logging
 from http import HTTPStatus
@@ -47,28 +47,28 @@ _BY_STATUS: dict[int, ErrorCode] = {
     415: "UNSUPPORTED_MEDIA",
     429: "RATE_LIMITED",
 }
-_QUESTIONS = frozenset({"question", "query", "message"})
+_QUESTION_FIELDS = frozenset({"question", "query", "message"})
 
 DOCUMENTED: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorResponse, "description": says}
-    for status, says in {
-        400: "The request is not what the door takes; `message` says what is wrong.",
-        401: "A key is missing, wrong, revoked or not for this.",
-        404: "There is no such thing, or not for this key.",
-        413: "More than the door takes.",
-        415: "Not the kind of content the door takes.",
-        429: "Too much at once; come back after `Retry-After` seconds.",
-        500: "Our mistake; the request id finds it in the server's log.",
-        503: "Something it needs does not answer, or nothing was ingested yet.",
+    status: {"model": ErrorResponse, "description": description}
+    for status, description in {
+        400: "The request is invalid; `message` says why.",
+        401: "The key is missing, wrong, revoked, or may not do this.",
+        404: "It does not exist, or this key may not see it.",
+        413: "The body is larger than the endpoint accepts.",
+        415: "The endpoint does not accept this content type.",
+        429: "Too many requests; try again after `Retry-After` seconds.",
+        500: "An error of the server; find it in the log by the request id.",
+        503: "A service it depends on does not answer, or nothing was ingested yet.",
     }.items()
 }
-"""What any door may answer beside what it promises."""
+"""Error responses that any endpoint may give."""
 
 
-def problem(error: Exception) -> tuple[int, ErrorResponse, dict[str, str]]:
-    """Status, body and headers for anything that was raised; what we did not foresee stays in the log."""
-    for kind, (status, code) in _BY_ERROR.items():
-        if isinstance(error, kind):
+def describe_error(error: Exception) -> tuple[int, ErrorResponse, dict[str, str]]:
+    """Status, body and headers for any exception; an unforeseen one is shown in the log only."""
+    for error_type, (status, code) in _BY_ERROR.items():
+        if isinstance(error, error_type):
             headers = {"Retry-After": str(error.retry_after_seconds)} if isinstance(error, TooBusy) else {}
             if status == 401:
                 headers["WWW-Authenticate"] = "Bearer"
@@ -78,17 +78,20 @@ def problem(error: Exception) -> tuple[int, ErrorResponse, dict[str, str]]:
     return 500, _body("INTERNAL_ERROR", message), {}
 
 
-def problem_response(error: Exception) -> JSONResponse:
-    status, body, headers = problem(error)
+def error_response(error: Exception) -> JSONResponse:
+    """The same as a response."""
+    status, body, headers = describe_error(error)
     return JSONResponse(body.model_dump(), status_code=status, headers=headers)
 
 
-def install(app: FastAPI) -> None:
+def install_error_handlers(app: FastAPI) -> None:
+    """Make the application answer every error in the one shape of `ErrorResponse`."""
+
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def handle_invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        broken = first["type"] == "json_invalid"  # its place is a byte, not a field
-        field = "" if broken else ".".join(str(part) for part in first["loc"][1:])
+        not_json = first["type"] == "json_invalid"  # its location is a byte, not a field
+        field = "" if not_json else ".".join(str(part) for part in first["loc"][1:])
         body = _body(
             _validation_code(field, first["type"]),
             f"{field or 'body'}: {first['msg'].removeprefix('Input ')}",
@@ -97,7 +100,7 @@ def install(app: FastAPI) -> None:
         return JSONResponse(body.model_dump(), status_code=400)
 
     @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+    async def handle_http(request: Request, error: HTTPException) -> JSONResponse:
         code = _BY_STATUS.get(error.status_code, "VALIDATION_ERROR" if error.status_code < 500 else "INTERNAL_ERROR")
         message = error.detail if error.detail != HTTPStatus(error.status_code).phrase else error.detail.lower()
         body = _body(code, message)
@@ -105,30 +108,31 @@ def install(app: FastAPI) -> None:
         return JSONResponse(body.model_dump(), status_code=error.status_code, headers=headers)
 
     @app.exception_handler(CitewellError)
-    async def foreseen(request: Request, error: CitewellError) -> JSONResponse:
-        status, body, headers = problem(error)
+    async def handle_known(request: Request, error: CitewellError) -> JSONResponse:
+        status, body, headers = describe_error(error)
         request.state.error = body.error_code  # for the line in the log
         return JSONResponse(body.model_dump(), status_code=status, headers=headers)
 
 
 def _allowed(request: Request) -> str:
-    """Every method of an address; the router knows only those of the first door that has it."""
+    """Every method of a path; the router knows only those of the first route that matches."""
     path = request.scope["path"]
-    doors = [one for one in iter_route_contexts(request.app.routes) if one.path_regex and one.path_regex.match(path)]
-    to_the_letter = [one for one in doors if one.path == path]  # what others have there is a name of something
-    return ", ".join(sorted({method for one in to_the_letter or doors for method in one.methods or ()}))
+    contexts = iter_route_contexts(request.app.routes)
+    routes = [route for route in contexts if route.path_regex and route.path_regex.match(path)]
+    literal = [route for route in routes if route.path == path]  # in the others a part of the path is a parameter
+    return ", ".join(sorted({method for route in literal or routes for method in route.methods or ()}))
 
 
 def _body(code: ErrorCode, message: str, *, details: dict[str, Any] | None = None) -> ErrorResponse:
     return ErrorResponse(error_code=code, message=message, request_id=request_id.get() or "", details=details)
 
 
-def _validation_code(field: str, kind: str) -> ErrorCode:
-    """What a door's field means when it is empty or too long."""
-    match kind:
-        case "empty" if field in _QUESTIONS:
+def _validation_code(field: str, error_type: str) -> ErrorCode:
+    """The code of a field that is empty, too long or otherwise invalid."""
+    match error_type:
+        case "empty" if field in _QUESTION_FIELDS:
             return "EMPTY_QUERY"
-        case "too_long" | "string_too_long" if field in _QUESTIONS:
+        case "too_long" | "string_too_long" if field in _QUESTION_FIELDS:
             return "QUERY_TOO_LONG"
         case "too_long" | "string_too_long" if field == "selected_text":
             return "SELECTION_TOO_LONG"

@@ -1,4 +1,4 @@
-"""Run the application: one process, since the embedded index has one owner."""
+"""Run the application: one process, since the embedded index allows only one."""
 
 import asyncio
 import atexit
@@ -21,51 +21,51 @@ _log = logging.getLogger("citewell.http")
 
 
 def run(settings: Settings, *, host: str, port: int) -> None:
-    """Serve until interrupted; the address in use is printed once the page can be opened."""
+    """Serve until interrupted; the address is logged once the page can be opened."""
     logs.configure(level=settings.log_level, as_json=settings.log_format == "json")
     wiring.check_settings(settings)
     for name in settings.unused():
         _log.warning("%s is set, but nothing that is configured uses it", name)
     if settings.writes != "none":
         _log.info("answers are written by a language model: %s", settings.writes)
-    asyncio.run(_check_open(settings, host))
-    _spool_at_home(settings)
+    asyncio.run(_check_key_exists(settings, host))
+    _keep_temporary_files_in_home(settings)
     config = uvicorn.Config(create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=10)
     listener = _listen(host, port, client_timeout_seconds=settings.client_timeout_seconds)
     _Server(config, host=host, port=listener.getsockname()[1]).run(sockets=[listener])
 
 
-async def _check_open(settings: Settings, host: str) -> None:
-    """Raise SettingsError where anybody who reaches the address could ask: that takes a key."""
-    async with wiring.open_stores(settings) as keeping:
-        guarded = any(not key.revoked_at for key in await keeping.keys.keys())
-    if not guarded and host not in LOOPBACK:
+async def _check_key_exists(settings: Settings, host: str) -> None:
+    """Raise SettingsError for an address that others can reach while there is no key."""
+    async with wiring.open_stores(settings) as stores:
+        has_key = any(not key.revoked_at for key in await stores.keys.keys())
+    if not has_key and host not in LOOPBACK:
         raise SettingsError(
             f"refusing to listen on {host}: whoever can reach it could ask, upload and delete. "
             "Make a key first with `citewell keys create NAME`, or listen on 127.0.0.1"
         )
 
 
-def _spool_at_home(settings: Settings) -> None:
-    """What is put aside for a moment (an upload as it arrives, a copy of the index) lies in the home folder only."""
+def _keep_temporary_files_in_home(settings: Settings) -> None:
+    """Temporary files (an upload as it arrives, a copy of the index) stay in the home folder."""
     spool = settings.home / "spool" / str(os.getpid())
     shutil.rmtree(spool, ignore_errors=True)
     spool.mkdir(parents=True)
     atexit.register(shutil.rmtree, spool, ignore_errors=True)
     tempfile.tempdir = str(spool.resolve())
-    # SQLite puts large transactions and sorts aside by itself, and the upload worker inherits where.
+    # SQLite writes large transactions and sorts to temporary files, and the upload worker inherits the variables.
     os.environ["TMPDIR"] = os.environ["SQLITE_TMPDIR"] = tempfile.tempdir
 
 
 class _Server(uvicorn.Server):
-    """Says where the page is once it can be opened; told to stop, it lets streams end, and told again, it ends them."""
+    """Logs the address once it can be opened. The first signal waits for open streams, the second ends them."""
 
     def __init__(self, config: uvicorn.Config, *, host: str, port: int) -> None:
         super().__init__(config)
         self._page = f"http://{f'[{host}]' if ':' in host else host}:{port}/chat"
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        # Not raised again at the end, as uvicorn does: what is left to do at exit would not be done.
+        # uvicorn raises the signal again at the end: then the exit handlers would not run.
         if self.should_exit:
             asyncio.get_running_loop().call_soon_threadsafe(self._end_streams)
         self.should_exit = True
@@ -82,11 +82,11 @@ class _Server(uvicorn.Server):
 
 def _listen(host: str, port: int, *, client_timeout_seconds: float) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, or asyncio lets small pieces wait for each other: 40 ms for each answer on a kept connection.
+    # With TCP named, asyncio sets TCP_NODELAY; without, each response on a kept-alive connection takes 40 ms more.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        # Closing a connection waits until all was sent; to a client that takes nothing, that would be for ever.
+        # Closing a connection waits until everything is sent: for ever, to a client that receives nothing.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(client_timeout_seconds * 1000))
     try:
         listener.bind((host, port))

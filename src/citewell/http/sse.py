@@ -1,4 +1,4 @@
-"""Server-sent events that proxies pass on as they come, that beat while nothing is said, and that always end well."""
+"""Server-sent events: unbuffered by proxies, with keep-alives, and with an error as the last event where one occurs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -14,20 +14,22 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from citewell.errors import Refused, StoreUnavailable
-from citewell.http.errors import problem
+from citewell.http.errors import describe_error
+from citewell.http.route import caller_of
+from citewell.http.state import state_of
 from citewell.schemas.errors import ErrorResponse
-from citewell.settings import Settings
 
 _HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
-_BEAT = b": still here\n\n"
-_LAST_WORD_SECONDS = 1.0
+_KEEP_ALIVE = b": still here\n\n"
+_LAST_EVENT_SECONDS = 1.0
 
 
 class EventStream(Response):
-    """Sends events; an error becomes the last of them. Once the client is gone, the events' source is closed.
+    """Sends events; an error becomes the last of them. Once the client disconnects, the source is closed.
 
-    `first` was taken from the events already. `failed` puts an error into the door's own shape. `allowed` is asked at
-    every beat and raises to end the stream. A client that takes nothing for `send_seconds` is gone.
+    `first` was taken from the events already. `render_error` turns an error into the endpoint's own event.
+    `check_admitted` is called at every keep-alive and raises Refused to end the stream. A client that receives
+    nothing for `send_timeout_seconds` counts as disconnected.
     """
 
     media_type = "text/event-stream"
@@ -37,117 +39,117 @@ class EventStream(Response):
         events: AsyncGenerator[BaseModel],
         *,
         first: BaseModel | None,
-        failed: Callable[[ErrorResponse], BaseModel],
-        allowed: Callable[[], Awaitable[None]],
-        beat_seconds: float,
-        send_seconds: float,
+        render_error: Callable[[ErrorResponse], BaseModel],
+        check_admitted: Callable[[], Awaitable[None]],
+        keep_alive_seconds: float,
+        send_timeout_seconds: float,
     ) -> None:
         super().__init__(headers=_HEADERS)
         del self.headers["content-length"]
         self._events = events
         self._first = first
-        self._failed = failed
-        self._allowed = allowed
-        self._beat_seconds = beat_seconds
-        self._send_seconds = send_seconds
-        self._asked = monotonic()
-        self._state: dict[str, Any] = {}
-        self._left = False
+        self._render_error = render_error
+        self._check_admitted = check_admitted
+        self._keep_alive_seconds = keep_alive_seconds
+        self._send_timeout_seconds = send_timeout_seconds
+        self._checked_at = monotonic()
+        self._scope_state: dict[str, Any] = {}
+        self._disconnected = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._state = scope["state"]
+        self._scope_state = scope["state"]
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
-        telling = asyncio.create_task(self._tell(send, start))
-        leaving = asyncio.create_task(self._wait_for_leaving(receive))
+        sending = asyncio.create_task(self._send_events(send, start))
+        disconnect = asyncio.create_task(self._wait_for_disconnect(receive))
         try:
-            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sending, disconnect}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:  # the server will wait no longer
-            await _end(telling, leaving)
-            with suppress(TimeoutError, RuntimeError):  # uvicorn raises it where nothing was begun, or all is said
-                async with asyncio.timeout(_LAST_WORD_SECONDS):
-                    stopped = self._problem(StoreUnavailable("the server was stopped; ask again in a moment"))
-                    await send({"type": "http.response.body", "body": line(stopped), "more_body": False})
+            await _cancel(sending, disconnect)
+            with suppress(TimeoutError, RuntimeError):  # uvicorn raises it before the first byte and after the last
+                async with asyncio.timeout(_LAST_EVENT_SECONDS):
+                    stopped = self._error_event(StoreUnavailable("the server was stopped; ask again in a moment"))
+                    await send({"type": "http.response.body", "body": _encode(stopped), "more_body": False})
             raise
         finally:
-            await _end(telling, leaving)
-            await self._events.aclose()  # for a source whose task was ended before it began
+            await _cancel(sending, disconnect)
+            await self._events.aclose()  # for a source whose task was cancelled before it started
 
-    async def _wait_for_leaving(self, receive: Receive) -> None:
+    async def _wait_for_disconnect(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        self._left = True
+        self._disconnected = True
 
-    async def _tell(self, send: Send, start: dict[str, object]) -> None:
+    async def _send_events(self, send: Send, start: dict[str, object]) -> None:
         async def send_body(content: bytes, *, more: bool = True) -> None:
-            async with asyncio.timeout(self._send_seconds):
+            async with asyncio.timeout(self._send_timeout_seconds):
                 await send({"type": "http.response.body", "body": content, "more_body": more})
-            await asyncio.sleep(0)  # uvicorn takes what it can send to nobody: hear first whether anybody is there
-            if self._left:
+            await asyncio.sleep(0)  # uvicorn accepts data after a disconnect: see first whether there was one
+            if self._disconnected:
                 raise ClientDisconnect
 
-        said: asyncio.Queue[BaseModel | None] = asyncio.Queue(maxsize=1)
-        source = asyncio.create_task(self._collect(said))
+        queue: asyncio.Queue[BaseModel | None] = asyncio.Queue(maxsize=1)
+        source = asyncio.create_task(self._read_source(queue))
         try:
             await send(start)
             while True:
                 try:
-                    event = await asyncio.wait_for(said.get(), self._beat_seconds)
+                    event = await asyncio.wait_for(queue.get(), self._keep_alive_seconds)
                 except TimeoutError:
-                    await send_body(_BEAT)
+                    await send_body(_KEEP_ALIVE)
                 else:
                     if event is None:
                         break
-                    await send_body(line(event))
-                    said.task_done()
-                if refusal := await self._refusal():
-                    await send_body(line(refusal))
+                    await send_body(_encode(event))
+                    queue.task_done()
+                if refusal := await self._refusal_event():
+                    await send_body(_encode(refusal))
                     break
             await send_body(b"", more=False)
         finally:
-            await _end(source)
+            await _cancel(source)
 
-    async def _refusal(self) -> BaseModel | None:
-        """The last event, where whoever listens may not listen any more. Asked once a beat."""
-        if monotonic() - self._asked < self._beat_seconds:
+    async def _refusal_event(self) -> BaseModel | None:
+        """The last event, once the caller's key was revoked. Checked once in a keep-alive interval."""
+        if monotonic() - self._checked_at < self._keep_alive_seconds:
             return None
-        self._asked = monotonic()
+        self._checked_at = monotonic()
         try:
-            await self._allowed()
+            await self._check_admitted()
         except Refused as error:
-            return self._problem(error)
+            return self._error_event(error)
         except StoreUnavailable:
-            pass  # what cannot be looked up is not taken away
+            pass  # while the database does not answer, the stream goes on
         return None
 
-    async def _collect(self, said: "asyncio.Queue[BaseModel | None]") -> None:
-        """The whole source runs in this task, so that cancelling it reaches whatever it waits for."""
+    async def _read_source(self, queue: "asyncio.Queue[BaseModel | None]") -> None:
+        """The whole source runs in this task, so that cancelling it cancels whatever it awaits."""
         try:
             if self._first:
-                await said.put(self._first)
-                await said.join()
+                await queue.put(self._first)
+                await queue.join()
             async for event in self._events:
-                await said.put(event)
-                await said.join()  # no further than the client is: what it was not sent was not said
+                await queue.put(event)
+                await queue.join()  # never ahead of the client: what was not sent is not stored as shown
         except Exception as error:  # noqa: BLE001 (after the first byte, an error can only be an event)
-            failed = self._problem(error)
+            event = self._error_event(error)
             if (task := asyncio.current_task()) and task.cancelling():
-                return  # nobody listens, and nobody makes room in the queue
-            await said.put(failed)
+                return  # nobody reads the queue any more
+            await queue.put(event)
         finally:
             await self._events.aclose()
-        await said.put(None)
+        await queue.put(None)
 
-    def _problem(self, error: Exception) -> BaseModel:
-        told = problem(error)[1]
-        self._state["error"] = told.error_code
-        return self._failed(told)
+    def _error_event(self, error: Exception) -> BaseModel:
+        response = describe_error(error)[1]
+        self._scope_state["error"] = response.error_code
+        return self._render_error(response)
 
 
-def line(event: BaseModel) -> bytes:
+def _encode(event: BaseModel) -> bytes:
     return b"data: " + event.model_dump_json().encode() + b"\n\n"
 
 
-async def _end(*tasks: "asyncio.Task[None]") -> None:
+async def _cancel(*tasks: "asyncio.Task[None]") -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -157,21 +159,21 @@ def stream_response(
     request: Request,
     events: AsyncGenerator[BaseModel],
     *,
-    failed: Callable[[ErrorResponse], BaseModel],
+    render_error: Callable[[ErrorResponse], BaseModel],
     first: BaseModel | None = None,
 ) -> EventStream:
-    """The events of a door, for as long as whoever asked may listen; `first` is one that was taken from them."""
-    settings: Settings = request.app.state.settings
+    """The events of an endpoint, for as long as the caller's key is valid; `first` was taken from them already."""
+    state = state_of(request)
     return EventStream(
         events,
         first=first,
-        failed=failed,
-        allowed=partial(request.app.state.gate.still_admitted, request.state.caller),
-        beat_seconds=settings.heartbeat_seconds,
-        send_seconds=settings.client_timeout_seconds,
+        render_error=render_error,
+        check_admitted=partial(state.admission.check_still_admitted, caller_of(request)),
+        keep_alive_seconds=state.settings.heartbeat_seconds,
+        send_timeout_seconds=state.settings.client_timeout_seconds,
     )
 
 
-def events_of(event: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
-    """How a stream is described: the schema of one event's `data`."""
+def describe_events(event: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """How OpenAPI describes a stream: the schema of one event's `data`."""
     return {200: {"model": event, "description": "Server-sent events; each `data:` line is one of these."}}

@@ -1,4 +1,4 @@
-"""`POST /chat`, `/chat/stream` and `/history/{session_id}`: chat clients with sessions."""
+"""`POST /chat`, `/chat/stream` and `/history/{session_id}`: conversations that the server stores."""
 
 from datetime import datetime
 from typing import Literal
@@ -6,11 +6,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from citewell.schemas.ask import Topic
+from citewell.models import Filters
+from citewell.schemas.answer import RatedAnswerFields
 from citewell.schemas.errors import ErrorResponse
-from citewell.schemas.fields import SOMETHING, Query, Selection, Uuid4, unsaid
-from citewell.schemas.location import Receipt
-from citewell.schemas.support import NOTICE, SUPPORT, SupportedSentence
+from citewell.schemas.fields import NOT_BLANK, Query, Selection, Uuid4, is_none
+from citewell.schemas.location import SourceLocation
 
 CitationStatus = Literal["valid", "moved", "changed", "deleted", "unknown"]
 
@@ -24,36 +24,38 @@ class MetadataFilter(BaseModel):
     )
     section: str | None = Field(
         None,
-        description="The name of a section, exactly.",
+        description="The exact name of a section.",
         examples=["Inverse Kinematics"],
-        json_schema_extra={"pattern": SOMETHING},
+        json_schema_extra={"pattern": NOT_BLANK},
     )
+
+    def to_filters(self) -> Filters:
+        """The filters of a search; raises BadFilter."""
+        return Filters(source_url_prefix=self.source_url_prefix, section=self.section)
 
 
 class ChatRequest(BaseModel):
     query: Query = Field(examples=["What is inverse kinematics?"])
     selected_text: Selection | None = Field(None, description="If given, the answer comes from this text alone.")
-    session_id: Uuid4 | None = Field(None, description="The session to go on with; a new one is made if left out.")
+    session_id: Uuid4 | None = Field(None, description="The session to continue; left out, a new one is created.")
     filters: MetadataFilter | None = None
 
 
-class SourceCitation(Receipt):
+class SourceCitation(SourceLocation):
     source_url: str = Field(description="The page at the quoted words; without an address, `/` and the file's path.")
     title: str
     section: str
     chunk_position: int = Field(ge=0)
     similarity_score: float = Field(ge=0, le=1)
     snippet: str = Field(max_length=200)
-    chunk_id: str | None = None
-    document_id: UUID | None = None
     quotes: list[str | None] | None = Field(
         None,
-        exclude_if=unsaid,
-        description="For each `[n]` in the answer that is of this source, in order: the words of the chunk that it "
-        "rests on, verbatim, or null where nobody knows. `[n]` in code, in a link or after a backslash is none.",
+        exclude_if=is_none,
+        description="For each marker `[n]` of this source in the answer, in order: the words of the chunk that it "
+        "rests on, verbatim, or null where they are unknown. `[n]` in code, in a link or after a backslash is none.",
     )
     status: CitationStatus | None = Field(
-        None, exclude_if=unsaid, description="In a history: whether the citation still holds. An answer is fresh."
+        None, exclude_if=is_none, description="Only in a history: whether the citation is still valid."
     )
 
 
@@ -72,15 +74,7 @@ class ResponseMetadata(BaseModel):
     request_id: UUID
 
 
-CONFIDENCE: float | None = Field(
-    None, exclude_if=unsaid, ge=0, le=1, description="How likely this answers the question; 0 where nothing does."
-)
-NEAREST: list[Topic] | None = Field(
-    None, exclude_if=unsaid, description="Where nothing was answered: topics that come nearest to the question."
-)
-
-
-class ChatResponse(BaseModel):
+class ChatResponse(RatedAnswerFields):
     """`answer` is null exactly when `fallback_message` is not: then the sources are all there is."""
 
     answer: str | None
@@ -88,36 +82,33 @@ class ChatResponse(BaseModel):
     sources: list[SourceCitation | SelectedTextCitation]
     metadata: ResponseMetadata
     session_id: UUID
-    confidence: float | None = CONFIDENCE
-    nearest: list[Topic] | None = NEAREST
-    support: list[SupportedSentence] | None = SUPPORT
-    notice: str | None = NOTICE
 
 
-class ChatEvent(BaseModel):
+class ChatEventFields(BaseModel):
+    """What the events of `/chat/stream` and `/api/v1/chat/stream` share."""
+
+    stage: Literal["retrieving", "generating"] | None = Field(None, exclude_if=is_none)
+    delta: str | None = Field(None, exclude_if=is_none)
+    done: Literal[True] | None = Field(None, exclude_if=is_none)
+    error: ErrorResponse | None = Field(None, exclude_if=is_none)
+
+
+class ChatEvent(ChatEventFields):
     """One event of `/chat/stream`: a stage, a piece of text, or the end with the whole response or an error."""
 
-    stage: Literal["retrieving", "generating"] | None = Field(None, exclude_if=unsaid)
-    delta: str | None = Field(None, exclude_if=unsaid)
-    done: Literal[True] | None = Field(None, exclude_if=unsaid)
-    response: ChatResponse | None = Field(None, exclude_if=unsaid)
-    error: ErrorResponse | None = Field(None, exclude_if=unsaid)
+    response: ChatResponse | None = Field(None, exclude_if=is_none)
 
 
-class HistoryEntry(BaseModel):
-    """An exchange with all that its reader was given."""
+class HistoryEntry(RatedAnswerFields):
+    """An exchange with everything that its reader was shown."""
 
     timestamp: datetime
     query: str
     response: str
     sources: list[SourceCitation | SelectedTextCitation]
-    complete: bool = Field(True, description="False where the reader left before the answer was told.")
-    metadata: ResponseMetadata | None = Field(None, exclude_if=unsaid)
-    confidence: float | None = CONFIDENCE
-    nearest: list[Topic] | None = NEAREST
-    support: list[SupportedSentence] | None = SUPPORT
-    notice: str | None = NOTICE
-    feedback: Literal["up", "down"] | None = Field(None, exclude_if=unsaid, description="The reader's vote, if any.")
+    complete: bool = Field(True, description="False where the client disconnected before the answer was complete.")
+    metadata: ResponseMetadata | None = Field(None, exclude_if=is_none)
+    feedback: Literal["up", "down"] | None = Field(None, exclude_if=is_none, description="The reader's vote, if any.")
 
 
 class HistoryResponse(BaseModel):

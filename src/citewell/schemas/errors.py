@@ -1,10 +1,10 @@
-"""What every door answers when it cannot do what was asked."""
+"""The body of every error response."""
 
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from citewell.schemas.fields import unsaid
+from citewell.schemas.fields import is_none
 
 ErrorCode = Literal[
     "EMPTY_QUERY", "QUERY_TOO_LONG", "SELECTION_TOO_LONG", "INVALID_SESSION_ID", "VALIDATION_ERROR",
@@ -19,4 +19,4 @@ class ErrorResponse(BaseModel):
     error_code: ErrorCode = Field(examples=["VALIDATION_ERROR"])
     message: str = Field(examples=["top_k: should be less than or equal to 20"])
     request_id: str = Field(examples=["5b0c5d4e-6f0a-4a53-9d3b-0d6d4a2f9c11"])
-    details: dict[str, Any] | None = Field(None, exclude_if=unsaid, examples=[{"field": "top_k"}])
+    details: dict[str, Any] | None = Field(None, exclude_if=is_none, examples=[{"field": "top_k"}])

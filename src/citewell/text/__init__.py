@@ -4,12 +4,12 @@ Pure. Knows nothing of documents, questions or answers.
 """
 
 from citewell.text.fences import FENCE, closes_fence
-from citewell.text.keywords import content_words, keywords, specific_terms
 from citewell.text.language import ENGLISH, detect_language, function_words, mostly_non_latin
 from citewell.text.sentences import sentence_spans, sentence_stems
 from citewell.text.stemming import bm25_weight, stem, stems
+from citewell.text.terms import content_words, keywords, specific_terms
 from citewell.text.units import Unit, announced_units, split_units, unit_text
-from citewell.text.wordlists import bert_vocabulary, data_file, word_pairs, word_set, words_by_label
+from citewell.text.wordlists import bert_vocabulary, data_file, table_rows, word_pairs, word_set, words_by_label
 from citewell.text.words import replace_surrogates, split_words
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "split_words",
     "stem",
     "stems",
+    "table_rows",
     "unit_text",
     "word_pairs",
     "word_set",

@@ -10,7 +10,7 @@ from citewell.text.words import WORD
 ENGLISH = "english"
 
 _VIETNAMESE = re.compile("[ăđơưĂĐƠƯ\u1ea0-\u1ef9]")
-_SAMPLE_WORDS = 300  # words that tell a text's language
+_SAMPLE_WORDS = 300  # read to detect the language
 _SAMPLE_CHARACTERS = 4000
 
 
@@ -43,7 +43,7 @@ def detect_language(text: str) -> str:
         for name in languages.get(word, ()):
             counts[name] += 1
     name, most = max(counts.items(), key=itemgetter(1))
-    # A list of names or a listing says little; half as many again as English is a language of its own.
+    # Names and code have few function words: another language needs half as many again as English has.
     least = (2 if len(words) > 20 else 1) + len(words) // 20
     return name if most > 1.5 * counts[ENGLISH] and most >= least else ENGLISH
 

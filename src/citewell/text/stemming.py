@@ -1,4 +1,4 @@
-"""Stems of words, in the language of their text or by their script. Pure; index and answers count alike."""
+"""Stems words by the language of their text, or by their script. Pure; index and answers use the same stems."""
 
 import re
 import unicodedata
@@ -17,7 +17,7 @@ _SCRIPTS = (
     ("\u0900", "\u097f", "hindi"),
     ("\u0b80", "\u0bff", "tamil"),
 )
-_BM25_K, _BM25_B, _USUAL_LENGTH = 1.5, 0.75, 200
+_BM25_K, _BM25_B, _AVERAGE_WORDS = 1.5, 0.75, 200
 
 
 @lru_cache(maxsize=200_000)
@@ -25,7 +25,7 @@ def stem(word: str, language: str = ENGLISH) -> str:
     """A word's stem, without case and accents: "Calibrations" -> "calibr"."""
     folded = unicodedata.normalize("NFC", word.casefold())
     if language == "vietnamese" or UNSPACED.match(folded):
-        return folded  # their marks make other words, and nothing is inflected
+        return folded  # accents distinguish words there, and words are not inflected
     name = next((name for first, last, name in _SCRIPTS if first <= folded[0] <= last), language)
     stemmed: str = stemmer(name).stemWord(folded.removesuffix("'s").removesuffix("’s"))
     if stemmed.isascii():
@@ -53,4 +53,4 @@ def stems(text: str, language: str | None = None) -> list[str]:
 
 def bm25_weight(count: int, length: int) -> float:
     """The BM25 weight of `count` mentions in a text of `length` words: grows with each, stays below 1."""
-    return count / (count + _BM25_K * (1 - _BM25_B + _BM25_B * length / _USUAL_LENGTH))
+    return count / (count + _BM25_K * (1 - _BM25_B + _BM25_B * length / _AVERAGE_WORDS))

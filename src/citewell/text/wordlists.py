@@ -25,6 +25,11 @@ def words_by_label(name: str) -> dict[str, frozenset[str]]:
     return {label: frozenset(words.split()) for label, words in (line.split(":") for line in lines)}
 
 
+def table_rows(name: str) -> list[list[str]]:
+    """The columns of each line of a list; columns are separated by white space."""
+    return [line.split() for line in data_file(name).read_text(encoding="utf-8").splitlines()]
+
+
 def word_pairs(name: str) -> list[list[list[str]]]:
     """The two sides of each line `word word | word word`."""
     lines = data_file(name).read_text(encoding="utf-8").splitlines()

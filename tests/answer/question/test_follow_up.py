@@ -111,9 +111,9 @@ def test_a_question_that_stands_alone_is_left_alone(asked: str) -> None:
 )  # fmt: skip
 def test_more_means_the_same_question_again_without_what_was_said(asked: str) -> None:
     once = resolve_follow_up(asked, [GYROSCOPES])
-    assert (once.question, once.kind, once.said) == (GYROSCOPES.question, "more", (GYROSCOPES.answer,))
+    assert (once.question, once.kind, once.already_shown) == (GYROSCOPES.question, "more", (GYROSCOPES.answer,))
     twice = resolve_follow_up(asked, [GYROSCOPES, Exchange("tell me more", "White noise.")])
-    assert twice.said == (GYROSCOPES.answer, "White noise.")
+    assert twice.already_shown == (GYROSCOPES.answer, "White noise.")
 
 
 def test_a_topic_lasts_over_follow_ups_and_five_exchanges() -> None:
@@ -159,7 +159,7 @@ def test_long_input_costs_no_more_than_it_must(unit: str) -> None:
 def test_focus_is_what_remains_without_the_wrapping() -> None:
     found = find_topic("Could you please tell me about harmonic drives?")
     assert found is not None
-    assert (found.words, found.names) == ("harmonic drives", True)
+    assert (found.words, found.is_noun_phrase) == ("harmonic drives", True)
     assert find_topic("What is it?") is None
 
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from citewell.answer.quoting.passage_units import MAX_CHARACTERS
 from citewell.answer.quoting.score import score_candidates
-from citewell.answer.quoting.select import MAX_CHARACTERS, Quote, select_quotes
+from citewell.answer.quoting.select import Quote, select_quotes
 from citewell.models import Passage
-from citewell.text.keywords import keywords
+from citewell.text.terms import keywords
 from citewell.text.units import split_units, unit_text
 from tests.conftest import chunk_of
 

@@ -215,7 +215,7 @@ def flat(text: str) -> str:
 def test_with_something_marked_nothing_is_unclear() -> None:
     for asked in ("why?", "tell me more", "an example?", "the second one?"):
         assert resolve_follow_up(asked).kind == "unclear"
-        assert resolve_follow_up(asked, marked="words").points
+        assert resolve_follow_up(asked, marked="words").refers_to_marked_text
     assert resolve_follow_up("thanks", marked="words").kind == "courtesy"
 
 

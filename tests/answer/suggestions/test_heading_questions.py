@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citewell.answer.suggestions.heading_questions import heading_questions
-from citewell.answer.suggestions.starter_questions import MAX_SUGGESTIONS, TRIES, parts
+from citewell.answer.suggestions.starter_questions import MAX_SEARCHES, MAX_SUGGESTIONS, sample_documents
 from citewell.models import DocumentSummary
 
 TEXT = """
@@ -98,11 +98,11 @@ def test_a_book_is_looked_at_from_its_beginning_to_its_end(count: int) -> None:
         DocumentSummary(UUID(int=number), f"{number:03}.md", "", "", None, 1, 1, datetime.now(UTC))
         for number in range(count)
     ]
-    chosen = parts(documents)
+    chosen = sample_documents(documents)
     flat = [one for part in chosen for one in part]
     assert len(chosen) == min(MAX_SUGGESTIONS, count)
-    assert len(flat) == min(TRIES, count)
+    assert len(flat) == min(MAX_SEARCHES, count)
     assert flat == sorted(set(flat), key=lambda one: one.path)
-    if count >= TRIES:
+    if count >= MAX_SEARCHES:
         gaps = [int(b.path[:3]) - int(a.path[:3]) for a, b in pairwise(flat)]
-        assert max(gaps) <= 2 * (count // TRIES) + 2
+        assert max(gaps) <= 2 * (count // MAX_SEARCHES) + 2

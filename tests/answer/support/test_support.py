@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from citewell.answer.support.features import SUPPORT_FEATURES
 from citewell.answer.support.quantities import find_quantities
-from citewell.answer.support.score import VERDICT_BANDS, needs_support, support_score, verdict_for
-from citewell.answer.support.trees import Trees
+from citewell.answer.support.score import VERDICT_BANDS, BoostedTrees, needs_support, support_score, verdict_for
 
 TOWER = (
     "The Eiffel Tower is a wrought-iron lattice tower on the Champ de Mars in Paris, France. It is 330 metres tall and "
@@ -298,7 +297,7 @@ def test_digits_inside_names_are_no_numbers() -> None:
 def test_the_shipped_trees_may_turn_no_sign_around() -> None:
     fitted = json.loads(files("citewell").joinpath("data", "support.json").read_text(encoding="utf-8"))
     chance = np.random.default_rng(7)
-    trees = Trees(fitted["words"], fitted["words"]["features"])
+    trees = BoostedTrees(fitted["words"], fitted["words"]["features"])
     low, high = (np.array(edge) for edge in zip(*_edges(fitted["words"]), strict=True))
     for _ in range(20):
         row = chance.uniform(low - 0.1, high + 0.1)
@@ -322,4 +321,4 @@ def _edges(fitted: dict[str, list[float]]) -> list[tuple[float, float]]:
 def test_trees_fitted_on_other_signs_are_refused() -> None:
     fitted = json.loads(files("citewell").joinpath("data", "support.json").read_text(encoding="utf-8"))
     with pytest.raises(ValueError, match=r"benchmarks/support\.py"):
-        Trees(fitted["words"], ["other", "signs"])
+        BoostedTrees(fitted["words"], ["other", "signs"])

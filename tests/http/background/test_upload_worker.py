@@ -1,4 +1,4 @@
-"""The server looks after the process that takes in uploads."""
+"""The server supervises the process that indexes uploads."""
 
 import asyncio
 from pathlib import Path
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Failing(UploadWorker):
-    """As with a key that the vendor of embeddings refuses: each start costs a second and changes nothing."""
+    """As with an embedding vendor that refuses the key: each start takes a second and changes nothing."""
 
     starts = 0
 

@@ -1,4 +1,4 @@
-"""Doors beside a loopback LLM, and ways to make it say things about the passages it is given."""
+"""Endpoints beside a loopback LLM, and ways to make it say things about the passages it is given."""
 
 import re
 from collections.abc import AsyncIterator, Callable
@@ -58,8 +58,8 @@ async def writing(
             yield http, llm
 
 
-async def told(http: httpx2.AsyncClient, door: tuple[str, dict[str, Any]]) -> dict[str, Any]:
-    reply = await http.post(door[0], json=door[1])
+async def told(http: httpx2.AsyncClient, endpoint: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    reply = await http.post(endpoint[0], json=endpoint[1])
     assert reply.status_code == 200, reply.text
     body: dict[str, Any] = reply.json()
     return body
@@ -69,5 +69,5 @@ def verdicts(body: dict[str, Any]) -> list[tuple[str, str]]:
     return [(one["sentence"], one["verdict"]) for one in body.get("support", [])]
 
 
-async def streamed(http: httpx2.AsyncClient, door: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    return events((await http.post(door[0], json=door[1])).text)
+async def streamed(http: httpx2.AsyncClient, endpoint: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return events((await http.post(endpoint[0], json=endpoint[1])).text)

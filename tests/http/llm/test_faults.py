@@ -1,4 +1,4 @@
-"""A model that is down, breaks off or says too much: every door still answers."""
+"""A model that is down, breaks off or says too much: every endpoint still answers."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ DEAD: list[Reply] = [Fails(500), Fails(401)]
 
 
 @pytest.mark.parametrize("fault", DEAD, ids=str)
-async def test_without_its_model_every_door_still_answers(pages: Path, fault: Reply) -> None:
+async def test_without_its_model_every_endpoint_still_answers(pages: Path, fault: Reply) -> None:
     async with writing(pages, fault) as (http, llm):
         session = await told(http, CHAT)
         tried = len(llm.calls)
@@ -61,7 +61,7 @@ HALF = saying(lambda at: f"{PUMP} [{at(PUMP)}]. Then it bro", cut=True)
 
 async def test_a_stream_that_breaks_off_says_so_after_what_was_said(pages: Path) -> None:
     async with writing(pages, HALF) as (http, _):
-        asked, session, v1 = [await streamed(http, door) for door in STREAMS]
+        asked, session, v1 = [await streamed(http, endpoint) for endpoint in STREAMS]
     assert "".join(one["content"] for one in asked).startswith(f"{PUMP} [1]")
     assert asked[-1]["done"] is True
     assert "broke off" in asked[-1]["error"]
@@ -98,10 +98,10 @@ async def test_a_model_that_is_back_is_used_again(pages: Path) -> None:
     assert "notice" not in second
 
 
-async def test_an_error_of_a_door_never_names_the_key(pages: Path) -> None:
+async def test_an_error_of_an_endpoint_never_names_the_key(pages: Path) -> None:
     async with writing(pages, Fails(400, f"what is {KEY}?")) as (http, _):
-        for door in (ASK, CHAT, V1, QUERY):
-            reply = await http.post(door[0], json=door[1])
+        for endpoint in (ASK, CHAT, V1, QUERY):
+            reply = await http.post(endpoint[0], json=endpoint[1])
             assert KEY not in reply.text
         assert KEY not in (await http.get("/health")).text
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import settings_for
 from tests.fakes.llm import KEY, LLM, MODEL, Mind, Reply, Says
-from tests.http.conftest import events, running, take_in
+from tests.http.conftest import events, ingest_folder, running
 from tests.http.llm.server import numbers
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +43,7 @@ def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (docs / f"{name}.md").write_text(
             f"# Water {name}\n\nThis page speaks of water, which moves uphill.\n\n{order}\n"
         )
-    take_in(settings_for(folder, embedder="hashing"), docs)
+    ingest_folder(settings_for(folder, embedder="hashing"), docs)
     return folder
 
 
@@ -173,7 +173,7 @@ async def _linked(factory: pytest.TempPathFactory) -> AsyncIterator[httpx2.Async
     folder = factory.mktemp("linked")
     (folder / "docs").mkdir()
     (folder / "docs" / "pumps.md").write_text(f"# Pumps\n\n{FACT}; see [the manual](https://docs.example.org/pumps).\n")
-    await asyncio.to_thread(take_in, settings_for(folder, embedder="hashing"), folder / "docs")
+    await asyncio.to_thread(ingest_folder, settings_for(folder, embedder="hashing"), folder / "docs")
     with LLM(after_the_fact(" Read [the manual](https://docs.example.org/pumps).")) as llm:
         settings = settings_for(folder, embedder="hashing", llm_base_url=llm.url, llm_model=MODEL, llm_api_key=KEY)
         async with running(settings) as http:

@@ -1,4 +1,4 @@
-"""What schemathesis is told of our doors beside their OpenAPI document; it loads this by SCHEMATHESIS_HOOKS."""
+"""Hooks of schemathesis, loaded by SCHEMATHESIS_HOOKS: what the OpenAPI document cannot express."""
 
 from itertools import count
 from typing import Any
@@ -14,7 +14,7 @@ _DEFAULT = str(Project.named(DEFAULT_PROJECT).id)
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: "schemathesis.Case[Any]", kwargs: dict[str, Any]) -> None:
-    """Spare what would end the game. A schema cannot say that a word is for one request, or that a project stays."""
+    """Keep the default project, and make each Idempotency-Key unique: a schema cannot express either."""
     if case.method == "DELETE" and case.path_parameters.get("project_id") == _DEFAULT:
         case.path_parameters["project_id"] = str(UUID(int=next(_numbers)))
     if case.headers and 1 <= len(key := str(case.headers.get("Idempotency-Key", ""))) <= 255:
@@ -25,7 +25,7 @@ def before_call(context: schemathesis.HookContext, case: "schemathesis.Case[Any]
 def only_what_was_foreseen(
     context: schemathesis.CheckContext, response: schemathesis.Response, case: "schemathesis.Case[Any]"
 ) -> None:
-    """A project in which nothing is yet is the one reason to answer with more than 499."""
+    """Only an empty project may answer with a status above 499."""
     if response.status_code >= 500:
         assert response.status_code == 503, response.text
         assert response.json()["error_code"] == "EMPTY_KNOWLEDGE_BASE", response.text

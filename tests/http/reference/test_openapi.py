@@ -1,4 +1,4 @@
-"""Every door does what its OpenAPI document says, whatever is sent: schemathesis tries, with all of its checks.
+"""Every endpoint does what the OpenAPI document says, whatever is sent: fuzzed by schemathesis with all its checks.
 
 To explore further than this does, run it by hand against a server of your own, with another seed and more examples:
 
@@ -15,16 +15,16 @@ from pathlib import Path
 
 from citewell import wiring
 from tests.conftest import serving, settings_for
-from tests.http.conftest import made_key, take_in
+from tests.http.conftest import ingest_folder, made_key
 
 ROOT = Path(__file__).parents[3]
 CASES = 3000
 
 
 def test_at_least_3000_generated_requests_get_what_the_document_promises(tmp_path: Path, docs: Path) -> None:
-    """Over a few small pages, with a key, so that what a door does without one is tried as well."""
+    """A server with a few small pages and a key, so that requests without a key are tried as well."""
     settings = settings_for(tmp_path / "home", embedder="hashing")  # meaning makes no difference here
-    take_in(settings, docs)
+    ingest_folder(settings, docs)
     report = tmp_path / "report.json"
     path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     server = serving(
@@ -65,5 +65,5 @@ def test_at_least_3000_generated_requests_get_what_the_document_promises(tmp_pat
 
 
 async def _key(home: Path) -> str:
-    async with wiring.open_stores(settings_for(home)) as keeping:
-        return await made_key(keeping, scope="admin")
+    async with wiring.open_stores(settings_for(home)) as stores:
+        return await made_key(stores, scope="admin")

@@ -1,4 +1,4 @@
-"""The lines of docs/api.md are run as they stand there, by a shell, against a real server over the example book."""
+"""The shell commands of docs/api.md run as they are, against a real server with the example book."""
 
 import json
 import os
@@ -33,7 +33,7 @@ called() {
 
 
 class Page:
-    """The page's shell blocks as one script, each curl numbered; and which JSON is shown under which of them."""
+    """The page's shell blocks as one script, each curl numbered, and the JSON shown under each."""
 
     def __init__(self) -> None:
         self.expected: dict[int, str] = {}
@@ -93,7 +93,7 @@ def run(script: str, *, home: Path, out: Path) -> None:
 
 
 def assert_shaped(shown: Any, real: Any) -> None:
-    """All that is shown is there, of the same kind."""
+    """Everything that is shown exists in the real response, with the same type."""
     if isinstance(shown, dict):
         assert set(shown) <= set(real), set(shown) - set(real)
         for name, value in shown.items():
@@ -106,11 +106,11 @@ def assert_shaped(shown: Any, real: Any) -> None:
         assert isinstance(real, type(shown)), (shown, real)
 
 
-def test_the_page_has_a_line_for_every_door() -> None:
+def test_the_page_has_a_line_for_every_endpoint() -> None:
     commands = "\n".join(text for kind, text in _BLOCK.findall(PAGE) if kind == "bash")
     document = create_app(Settings.model_validate({"database_url": None})).openapi()
-    for method, path, door in operations(document):
-        if door["tags"] == ["page"]:
+    for method, path, endpoint in operations(document):
+        if endpoint["tags"] == ["page"]:
             continue
         address = re.sub(r"\\{\w+\\}", r"[\\w$]+", re.escape(path))
         deletes = " -X DELETE" if method == "DELETE" else ""

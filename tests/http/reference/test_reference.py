@@ -1,4 +1,4 @@
-"""What the server says of itself is true: its OpenAPI document, the examples in it, and the page for people."""
+"""The API reference is correct: the OpenAPI document, its examples, and the page `/docs`."""
 
 import json
 import re
@@ -20,11 +20,11 @@ from tests.http.conftest import running
 
 ROOT = Path(__file__).parents[3]
 SERVED: dict[str, Any] = create_app(Settings.model_validate({"database_url": None})).openapi()
-DOORS = [pytest.param(path, one, id=one["operationId"]) for _, path, one in operations(SERVED)]
+ENDPOINTS = [pytest.param(path, one, id=one["operationId"]) for _, path, one in operations(SERVED)]
 
 
 def fits(value: object, schema: dict[str, Any]) -> bool:
-    """Whether a value is as a schema of the document says."""
+    """Whether a value is valid for a schema of the document."""
     whole = {**schema, "components": SERVED["components"]}
     return jsonschema_rs.Draft202012Validator(whole).is_valid(value)
 
@@ -34,34 +34,34 @@ def test_the_checked_in_openapi_document_is_what_is_served() -> None:
     assert kept == SERVED, "run `make docs`"
 
 
-@pytest.mark.parametrize(("path", "door"), DOORS)
-def test_every_door_has_a_real_example_that_fits_its_schemas(path: str, door: dict[str, Any]) -> None:
-    example = examples().doors[door["operationId"]]
-    for one in door.get("parameters", ()):
-        for shown in one.get("examples", {}).values():
-            assert fits(shown["value"], one["schema"]), one["name"]
-    if example.sent.body is not None:
-        schema = door["requestBody"]["content"]["application/json"]["schema"]
-        assert fits(example.sent.body, schema)
-        assert not fits([example.sent.body], schema), "a schema that takes anything would prove nothing"
-    response = door["responses"][str(example.status)]
+@pytest.mark.parametrize(("path", "endpoint"), ENDPOINTS)
+def test_every_endpoint_has_a_real_example_that_fits_its_schemas(path: str, endpoint: dict[str, Any]) -> None:
+    example = examples().endpoints[endpoint["operationId"]]
+    for parameter in endpoint.get("parameters", ()):
+        for shown in parameter.get("examples", {}).values():
+            assert fits(shown["value"], parameter["schema"]), parameter["name"]
+    if example.request.body is not None:
+        schema = endpoint["requestBody"]["content"]["application/json"]["schema"]
+        assert fits(example.request.body, schema)
+        assert not fits([example.request.body], schema), "a schema that takes anything would prove nothing"
+    response = endpoint["responses"][str(example.status)]
     for kind, content in response.get("content", {}).items():
         if kind == "text/event-stream":
-            told = [json.loads(line[6:]) for line in example.answered.splitlines() if line]
+            told = [json.loads(line[6:]) for line in example.response.splitlines() if line]
             assert all(fits(event, content["x-event"]) for event in told)
             assert told[-1]["done"] is True
         elif kind == "application/json":
-            assert fits(example.answered, content["schema"])
+            assert fits(example.response, content["schema"])
 
 
-@pytest.mark.parametrize(("path", "door"), DOORS)
-def test_every_door_says_who_may_come_in_and_what_it_answers(path: str, door: dict[str, Any]) -> None:
-    assert door["summary"].endswith(".")
-    assert set(door["tags"]) <= {tag["name"] for tag in SERVED["tags"]}
-    schemes = {name for one in door["security"] for name in one}
-    assert schemes == (set() if door["x-scope"] == "open" else set(SERVED["components"]["securitySchemes"]))
-    assert "422" not in door["responses"], "what is not valid is a 400 here"
-    for response in door["responses"].values():
+@pytest.mark.parametrize(("path", "endpoint"), ENDPOINTS)
+def test_every_endpoint_says_who_may_call_and_what_it_answers(path: str, endpoint: dict[str, Any]) -> None:
+    assert endpoint["summary"].endswith(".")
+    assert set(endpoint["tags"]) <= {tag["name"] for tag in SERVED["tags"]}
+    schemes = {name for scheme in endpoint["security"] for name in scheme}
+    assert schemes == (set() if endpoint["x-scope"] == "open" else set(SERVED["components"]["securitySchemes"]))
+    assert "422" not in endpoint["responses"], "what is not valid is a 400 here"
+    for response in endpoint["responses"].values():
         told = SERVED["components"]["responses"][response["$ref"][-3:]] if "$ref" in response else response
         assert "X-Request-ID" in told["headers"]
 
@@ -105,7 +105,7 @@ class _Seen(HTMLParser):
 
 
 @pytest.mark.anyio
-async def test_the_page_for_people_shows_every_door_and_loads_nothing_from_elsewhere(home: Path) -> None:
+async def test_the_page_for_people_shows_every_endpoint_and_loads_nothing_from_elsewhere(home: Path) -> None:
     async with running(settings_for(home)) as http:
         response: httpx2.Response = await http.get("/docs")
         style = await http.get("/docs.css")
@@ -120,10 +120,10 @@ async def test_the_page_for_people_shows_every_door_and_loads_nothing_from_elsew
     assert page.loads == ["/docs.css"]
     assert page.inline == []
     assert {link[1:] for link in page.links if link.startswith("#")} <= page.ids
-    for method, path, door in operations(SERVED):
-        assert door["operationId"] in page.ids
+    for method, path, endpoint in operations(SERVED):
+        assert endpoint["operationId"] in page.ids
         assert f"{method}{path}" in page.text
-        example = examples().doors[door["operationId"]]
-        assert example.sent.curl(method, path) in page.text
-        if isinstance(example.answered, dict):
-            assert json.dumps(example.answered, indent=2, ensure_ascii=False) in page.text
+        example = examples().endpoints[endpoint["operationId"]]
+        assert example.request.curl(method, path) in page.text
+        if isinstance(example.response, dict):
+            assert json.dumps(example.response, indent=2, ensure_ascii=False) in page.text

@@ -86,11 +86,11 @@ async def test_top_k_goes_from_1_to_20(http: httpx2.AsyncClient, top_k: int) -> 
         ("not an object", "VALIDATION_ERROR"),
     ],
 )
-@pytest.mark.parametrize("door", ["/api/ask", "/api/ask/stream"])
+@pytest.mark.parametrize("endpoint", ["/api/ask", "/api/ask/stream"])
 async def test_a_wrong_request_is_told_what_is_wrong(
-    http: httpx2.AsyncClient, door: str, body: object, code: str
+    http: httpx2.AsyncClient, endpoint: str, body: object, code: str
 ) -> None:
-    assert problem(await http.post(door, json=body)) == (400, code)
+    assert problem(await http.post(endpoint, json=body)) == (400, code)
 
 
 async def test_a_citation_leads_to_the_very_words(http: httpx2.AsyncClient) -> None:

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from tests.conftest import settings_for
-from tests.http.conftest import COVERED, UNCOVERED, events, problem, running, take_in
+from tests.http.conftest import COVERED, UNCOVERED, events, ingest_folder, problem, running
 
 pytestmark = pytest.mark.anyio
 
@@ -66,12 +66,12 @@ async def test_nothing_found_is_said_in_the_answer(http: httpx2.AsyncClient) -> 
         assert f"“{topic['title']}”" in body["answer"]
         assert topic["url"].startswith("https://book.example.org/")
     asked = (await http.post("/api/ask", json={"question": UNCOVERED})).json()
-    assert body["nearest"] == asked["nearest"], "one answer at every door"
+    assert body["nearest"] == asked["nearest"], "one answer at every endpoint"
 
 
-async def test_confidence_is_what_the_other_doors_say(http: httpx2.AsyncClient) -> None:
-    asked = (await http.post("/api/ask", json={"question": COVERED})).json()
-    assert (await chat(http, COVERED))["confidence"] == asked["confidence"]
+async def test_confidence_is_what_the_other_endpoints_say(http: httpx2.AsyncClient) -> None:
+    body = (await http.post("/api/ask", json={"question": COVERED})).json()
+    assert (await chat(http, COVERED))["confidence"] == body["confidence"]
 
 
 async def test_a_doubtful_answer_says_so(http: httpx2.AsyncClient) -> None:
@@ -122,18 +122,18 @@ async def test_history_is_oldest_first_with_what_the_reader_was_given(http: http
     first = await chat(http, COVERED)
     session = first["session_id"]
     second = await chat(http, UNCOVERED, session_id=session)
-    told = await history(http, session)
-    assert set(told) == {"session_id", "entries", "total_entries"}
-    assert (told["session_id"], told["total_entries"]) == (session, 2)
-    assert [entry["query"] for entry in told["entries"]] == [COVERED, UNCOVERED]
-    assert [entry["response"] for entry in told["entries"]] == [first["answer"], second["answer"]]
-    assert told["entries"][0]["timestamp"] <= told["entries"][1]["timestamp"]
+    body = await history(http, session)
+    assert set(body) == {"session_id", "entries", "total_entries"}
+    assert (body["session_id"], body["total_entries"]) == (session, 2)
+    assert [entry["query"] for entry in body["entries"]] == [COVERED, UNCOVERED]
+    assert [entry["response"] for entry in body["entries"]] == [first["answer"], second["answer"]]
+    assert body["entries"][0]["timestamp"] <= body["entries"][1]["timestamp"]
     given = [{**source, "status": "valid"} for source in first["sources"]]
-    assert told["entries"][0]["sources"] == given
-    for entry, live in zip(told["entries"], (first, second), strict=True):
+    assert body["entries"][0]["sources"] == given
+    for entry, live in zip(body["entries"], (first, second), strict=True):
         assert BESIDE & set(entry) == BESIDE & set(live)
         assert {name: entry[name] for name in BESIDE & set(live)} == {name: live[name] for name in BESIDE & set(live)}
-    assert all(entry["complete"] for entry in told["entries"])
+    assert all(entry["complete"] for entry in body["entries"])
 
 
 async def test_history_comes_in_pages(http: httpx2.AsyncClient) -> None:
@@ -203,8 +203,8 @@ async def test_the_stream_has_stages_then_text_then_the_response(http: httpx2.As
     assert "".join(delta["delta"] for delta in deltas) == plain["answer"] == last["response"]["answer"]
     assert set(last) == {"done", "response"}
     assert last["response"]["sources"] == plain["sources"]
-    told = await history(http, last["response"]["session_id"])
-    assert [entry["response"] for entry in told["entries"]] == [plain["answer"]]
+    body = await history(http, last["response"]["session_id"])
+    assert [entry["response"] for entry in body["entries"]] == [plain["answer"]]
 
 
 @pytest.mark.parametrize(
@@ -223,11 +223,11 @@ async def test_the_stream_has_stages_then_text_then_the_response(http: httpx2.As
         ({}, "VALIDATION_ERROR"),
     ],
 )
-@pytest.mark.parametrize("door", ["/chat", "/chat/stream"])
+@pytest.mark.parametrize("endpoint", ["/chat", "/chat/stream"])
 async def test_a_wrong_request_is_told_what_is_wrong(
-    http: httpx2.AsyncClient, door: str, body: object, code: str
+    http: httpx2.AsyncClient, endpoint: str, body: object, code: str
 ) -> None:
-    assert problem(await http.post(door, json=body)) == (400, code)
+    assert problem(await http.post(endpoint, json=body)) == (400, code)
 
 
 @pytest.mark.parametrize("field", ["query", "selected_text"])
@@ -283,7 +283,7 @@ async def test_every_mark_has_the_words_of_the_chunk_it_rests_on(http: httpx2.As
 
 
 async def test_what_only_looks_like_a_mark_shifts_no_quote(home: Path) -> None:
-    """A reader of the answer counts what it sees; `[1]` may be the book's own words."""
+    """A reader counts the markers it sees; `[1]` may also be part of a quotation."""
     page = home.parent / "pages" / "pumps.md"
     page.parent.mkdir()
     page.write_text(
@@ -291,11 +291,11 @@ async def test_what_only_looks_like_a_mark_shifts_no_quote(home: Path) -> None:
         "\n\n## Motors\n\nThe motor of a quixel pump has 12 kW.\n"
     )
     settings = settings_for(home, embedder="hashing")
-    await asyncio.to_thread(take_in, settings, page.parent)
+    await asyncio.to_thread(ingest_folder, settings, page.parent)
     async with running(settings) as small:
         body = await chat(small, "What does a quixel pump move, as the others say?")
     assert "as [1] and [9]" in body["answer"]
-    (marked,) = (one for one in body["sources"] if one["quotes"][0] is None)
+    (marked,) = (source for source in body["sources"] if source["quotes"][0] is None)
     assert marked == body["sources"][0]
     assert marked["quotes"] == [None, next(quote for quote in marked["quotes"] if quote)]
     assert "uphill" in marked["quotes"][1]

@@ -1,162 +1,108 @@
-"""What is asked: a question that stands alone, made of what was said and what was said before. Pure rules, no model.
+"""Turns a follow-up into a question that stands alone, by rules only. Pure; calls no LLM and searches nothing.
 
-A question that stands alone is left as it is, to the letter; only words that mean nothing by themselves
-("why?", "the second one", "it") are filled in from the last question. Where there is none, we ask back.
-English; of German, Spanish and French the few words that whole follow-ups consist of.
+A question that stands alone stays as it is, to the letter. Only words that mean nothing by themselves ("why?",
+"the second one", "it") are filled in from the last question. Where there is none, the reply asks back.
+English, plus the few words of German, Spanish and French that whole follow-ups consist of.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from citewell.answer.question.topic import add_topic, find_topic, last_list, replace_topic
+from citewell.answer.question.courtesy import courtesy_reply, strip_leading_courtesy
+from citewell.answer.question.references import MAX_CONTENT_WORDS, find_reference
+from citewell.answer.question.resolved_question import ResolvedQuestion, own_content_words
+from citewell.answer.question.topic import (
+    LEADING_CONJUNCTION,
+    add_topic,
+    find_topic,
+    last_list,
+    replace_topic,
+    strip_conjunction,
+)
 from citewell.models import Exchange
 from citewell.text import content_words
 
-CONTEXT_EXCHANGES = 5  # exchanges that count
-_LONGEST = 300  # characters: whoever writes more says what it is about
-_MOST_SUBSTANCE = 4  # words of its own beside a pronoun: with more, a question is better searched as it is
+CONTEXT_EXCHANGES = 5
+"""How many of the last exchanges a follow-up may refer to."""
 
-QuestionKind = Literal["question", "more", "unclear", "courtesy"]
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedQuestion:
-    """What to search for, and what kind of wish it is.
-
-    `more` wants what was not said yet; `unclear` and `courtesy` are met with `reply` instead of an answer.
-    """
-
-    question: str
-    kind: QuestionKind = "question"
-    said: tuple[str, ...] = ()
-    reply: str = ""
-    follows: str = ""
-    """The question that brought up the topic, where this one goes on about it."""
-    points: bool = False
-    """Whether it speaks of the words that its reader has marked."""
-
-    @property
-    def topic(self) -> str:
-        return self.follows or self.question
-
-    @property
-    def sought(self) -> str:
-        """What to look for in marked words; nothing, where the question is what they mean."""
-        return "" if self.points and not content_of_its_own(self.question) else self.question
-
-    @property
-    def wants_answer(self) -> bool:
-        return self.kind in ("question", "more")
-
-    def was_said(self, quote: str) -> bool:
-        """Whether words were quoted before, so that "tell me more" need not hear them again."""
-        return any(" ".join(quote.split()) in " ".join(answer.split()) for answer in self.said)
+_MAX_FOLLOW_UP_CHARACTERS = 300  # a longer question names its own topic
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    asked: ResolvedQuestion
+    """An earlier exchange, its question resolved."""
+
+    resolved: ResolvedQuestion
     answer: str
+
+    @property
+    def topic_text(self) -> str:
+        """What its question is about; the whole question where no topic can be told."""
+        topic = find_topic(self.resolved.topic_question)
+        return topic.words if topic else self.resolved.topic_question
 
 
 def resolve_follow_up(question: str, history: Sequence[Exchange] = (), *, marked: str = "") -> ResolvedQuestion:
     """The question that stands alone.
 
-    understand("how is it computed?", [Exchange("What is the capture point?", …)])
-        -> Understood("how is the capture point computed?")
+    resolve_follow_up("how is it computed?", [Exchange("What is the capture point?", …)])
+        -> ResolvedQuestion("how is the capture point computed?")
 
-    `marked` is what the reader has selected: "this" is that, and nothing is unclear where there is something to mean.
+    `marked` is the text that the reader has marked: "this" refers to it, and no question about it is unclear.
     """
     turns: list[_Turn] = []
     for exchange in history[-CONTEXT_EXCHANGES:]:
-        turns.append(_Turn(_resolved(exchange.question, turns), exchange.answer))
-    return _resolved(question, turns, marked=bool(marked.strip()))
+        turns.append(_Turn(_resolve_turn(exchange.question, turns), exchange.answer))
+    return _resolve_turn(question, turns, has_marked_text=bool(marked.strip()))
 
 
-def refer_to_selection(asked: ResolvedQuestion, marked: str) -> ResolvedQuestion:
-    """A question that points at what is marked, with the words it points at; any other as it is."""
-    if not asked.points:
-        return asked
-    return replace(asked, question=add_topic(asked.question, " ".join(marked.split())), said=(marked,))
+def refer_to_selection(resolved: ResolvedQuestion, marked: str) -> ResolvedQuestion:
+    """The question with the marked text that it refers to added; any other question unchanged."""
+    if not resolved.refers_to_marked_text:
+        return resolved
+    question = add_topic(resolved.question, " ".join(marked.split()))
+    return replace(resolved, question=question, already_shown=(marked,))
 
 
-def content_of_its_own(question: str) -> list[str]:
-    """What a question says of its own: nothing, where it only asks what something means, or what it says."""
-    return [word for word in content_words(question) if word.casefold() not in _ABOUT_WORDS]
-
-
-def _resolved(question: str, turns: Sequence[_Turn], *, marked: bool = False) -> ResolvedQuestion:
+def _resolve_turn(question: str, turns: Sequence[_Turn], *, has_marked_text: bool = False) -> ResolvedQuestion:
+    """The question that stands alone, given the turns before it."""
     text = " ".join(question.split())
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_FOLLOW_UP_CHARACTERS:
         return ResolvedQuestion(text)
-    if reply := _courtesy(text):
+    if reply := courtesy_reply(text):
         return ResolvedQuestion(text, "courtesy", reply=reply)
-    text = _THANKS_FIRST.sub("", text)
-    plain = _CONJUNCTION.sub("", text).rstrip("?!. …").lstrip("¿¡ ")
-    last = next((turn for turn in reversed(turns) if turn.asked.wants_answer), None)
-    if marked and _THIS.search(text) and len(content_of_its_own(text)) <= _MOST_SUBSTANCE:
-        return ResolvedQuestion(text, points=True)
-    understood = next(filter(None, (rule(text, plain, last) for rule in _RULES)), None)
-    if understood is None or (marked and understood.kind == "unclear"):
-        lost = understood is not None or not content_of_its_own(text) or (last is None and bool(_reference(text)))
-        return ResolvedQuestion(text, points=marked and lost)
-    if understood.kind == "more":
-        said = tuple(turn.answer for turn in turns if turn.asked.question == understood.question)
-        return replace(understood, said=said)
-    return replace(understood, question=text) if understood.kind == "unclear" else understood
+    text = strip_leading_courtesy(text)
+    plain = strip_conjunction(text).rstrip("?!. …").lstrip("¿¡ ")
+    last = next((turn for turn in reversed(turns) if turn.resolved.wants_answer), None)
+    if has_marked_text and _THIS.search(text) and len(own_content_words(text)) <= MAX_CONTENT_WORDS:
+        return ResolvedQuestion(text, refers_to_marked_text=True)
+    resolved = next(filter(None, (rule(text, plain, last) for rule in _RULES)), None)
+    if resolved is None or (has_marked_text and resolved.kind == "unclear"):
+        incomplete = (
+            resolved is not None or not own_content_words(text) or (last is None and bool(find_reference(text)))
+        )
+        return ResolvedQuestion(text, refers_to_marked_text=has_marked_text and incomplete)
+    if resolved.kind == "more":
+        shown = tuple(turn.answer for turn in turns if turn.resolved.question == resolved.question)
+        return replace(resolved, already_shown=shown)
+    return replace(resolved, question=text) if resolved.kind == "unclear" else resolved
 
 
-# With something marked, "this" is that; but this book is the book.
+# With text marked, "this" is the marked text; but "this book" is the book.
 _THIS = re.compile(
     r"""\b(?:this|these)\b(?!\ (?:book|site|documentation|docs|manual|chapter|page|project|year|month|week))
       | \b(?:das|dies(?:e[rs]?)?|esto|ceci|cela|ça)\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Short as they are, such questions pass for other languages: hence the words that are wrapping in English anyway.
-_ABOUT_WORDS = frozenset(
-    ["tell", "me", "more", "what", "else", "explain", "why", "how", "mean", "this", "that", "it", "is", "go",
-     "on", "meaning", "text", "passage", "paragraph", "paragraphs", "section", "sentence", "sentences",
-     "selection", "selected", "word", "words", "summarize", "summarise", "summary", "summarized", "describe",
-     "idea", "ideas", "point", "points", "key", "important", "gist", "essence", "simple", "simply", "simpler",
-     "terms", "detail", "details", "briefly", "brief", "short", "author", "says", "said", "understand",
-     "elaborate", "tldr", "tl;dr", "eli5", "part", "bit", "snippet", "bedeutet", "heißt", "erkläre", "erklär",
-     "significa", "explica", "signifie", "explique"]
-)  # fmt: skip
 
-
-_THANKS = (
-    r"(?:many )?thanks(?: a lot| so much)?|thank you(?: (?:so|very) much)?|thx|cheers|danke(?: schön)?|merci"
-    r"(?: beaucoup)?|(?:muchas )?gracias"
-)
-_COURTESIES = {
-    "You're welcome.": _THANKS,
-    "Hello! Ask me something about this book.": r"hi(?: there)?|hello(?: there)?|hey|good (?:morning|afternoon|evening)"
-    r"|hallo|hola|bonjour",
-    "Goodbye!": r"(?:good)?bye|see you|tschüss|adiós|au revoir",
-    "Good. Ask on whenever you like.": r"ok(?:ay)?|k|great|cool|nice|perfect|awesome|alright|fine|got it|i see"
-    r"|understood|makes sense|(?:that |this )?help(?:s|ed)|(?:very )?(?:good|helpful)|interesting|super|vale|d'accord",
-}
-_ANY_COURTESY = re.compile(rf"(?:(?:{'|'.join(_COURTESIES.values())})(?:\W+|$))+", re.IGNORECASE)
-_THANKS_FIRST = re.compile(
-    rf"^(?:(?:{_THANKS}|ok(?:ay)?|great|cool|nice|got it|i see|alright)[,.!…]+\s+)+(?=\S)",
-    re.IGNORECASE,
-)
-_CONJUNCTION = re.compile(r"^(?:¿\s*)?(?:and|but|so|or|und|aber|y|pero|et|mais)\b[\s,]*", re.IGNORECASE)
-
-
-def _courtesy(text: str) -> str:
-    """What to say to who only thanks, greets or agrees; nothing to everybody else."""
-    if not _ANY_COURTESY.fullmatch(text):
-        return ""
-    return next(reply for reply, said in _COURTESIES.items() if re.search(rf"\b(?:{said})\b", text, re.IGNORECASE))
-
+# Each rule below gets the message, the message without its conjunction and question mark, and the last turn that asked
+# something. It returns None where it does not apply.
 
 _THAT = r"(?:that|this|it|these|those|them)"
-_ASK = r"(?:(?:can|could|would|will)\ you\ )?(?:please\ )?"
-_MORE = re.compile(
-    rf"""{_ASK}(?:
+_POLITE_REQUEST = r"(?:(?:can|could|would|will)\ you\ )?(?:please\ )?"
+_MORE_REQUEST = re.compile(
+    rf"""{_POLITE_REQUEST}(?:
         tell\ (?:me|us)\ (?:a\ (?:bit|little)\ |some(?:thing|what)?\ )?more | (?:some\ )?more | say\ more
       | go\ (?:on|ahead|deeper) | continue | carry\ on | keep\ going | elaborate | expand | is\ that\ all
       | explain(?:\ {_THAT})?(?:\ (?:further|more|again|better|in\ (?:more\ )?detail|more\ simply))?
@@ -170,15 +116,16 @@ _MORE = re.compile(
 )
 
 
-def _more(_text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
-    if not _MORE.fullmatch(plain):
+def _resolve_more_request(_text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
+    """ "Tell me more" asks the last question again, for what was not shown yet."""
+    if not _MORE_REQUEST.fullmatch(plain):
         return None
     if last is None:
         return ResolvedQuestion(plain, "unclear", reply="More about what?")
-    return ResolvedQuestion(last.asked.question, "more", follows=last.asked.topic)
+    return ResolvedQuestion(last.resolved.question, "more", continues=last.resolved.topic_question)
 
 
-_BARE = re.compile(
+_BARE_QUESTION_WORD = re.compile(
     r"""(?P<why>why(?:\ not)?|how\ come|what\ for|warum|wieso|weshalb|por\ qué|pourquoi)
           (?:\ (?:is|was)\ (?:that|this|it))?(?:\ so|\ the\ case|\ true)?
       | (?P<how>how|wie(?:\ genau)?|cómo|comment)(?:\ (?:is|was)\ (?:that|this|it))?(?:\ done)?
@@ -188,25 +135,24 @@ _BARE = re.compile(
 )
 
 
-def _bare(_text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
-    """A question word that hangs on what was asked before."""
-    if not (found := _BARE.fullmatch(plain)):
+def _resolve_bare_question_word(_text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
+    """ "Why?" or "how many?" asks about the topic of the last question."""
+    if not (match := _BARE_QUESTION_WORD.fullmatch(plain)):
         return None
     if not last:
         return ResolvedQuestion(plain, "unclear", reply=f"“{plain[:1].upper()}{plain[1:]}” about what?")
-    again = (found["why"] and "why") or (found["how"] and "how")
-    if again and last.asked.question.casefold().startswith(again):
-        return ResolvedQuestion(last.asked.question, "more", follows=last.asked.topic)
-    about = find_topic(last.asked.topic)
-    # Who asks why or how of an answer has read it: the same sentences again would be no answer.
-    said = (last.answer,) if again else ()
-    return ResolvedQuestion(
-        add_topic(plain, about.words if about else last.asked.topic), said=said, follows=last.asked.topic
-    )
+    why_or_how = (match["why"] and "why") or (match["how"] and "how")
+    if why_or_how and last.resolved.question.casefold().startswith(why_or_how):
+        return ResolvedQuestion(last.resolved.question, "more", continues=last.resolved.topic_question)
+    # Whoever asks why or how about an answer has read it: the same sentences again would be no answer.
+    shown = (last.answer,) if why_or_how else ()
+    question = add_topic(plain, last.topic_text)
+    return ResolvedQuestion(question, already_shown=shown, continues=last.resolved.topic_question)
 
 
-_SAMPLE = re.compile(
-    rf"""{_ASK}(?:(?:give|show|got|have|write|is\ there|do\ you\ have)\ )?(?:(?:me|us)\ )?(?:(?:an?|some|the|any)\ )?
+_EXAMPLE_REQUEST = re.compile(
+    rf"""{_POLITE_REQUEST}(?:(?:give|show|got|have|write|is\ there|do\ you\ have)\ )?
+        (?:(?:me|us)\ )?(?:(?:an?|some|the|any)\ )?
         (?:for\ (?:example|instance)|examples?
           |(?P<code>(?:sample\ |example\ )?(?:code|snippets?|commands?))(?:\ examples?)?)
         (?:\ (?:of|for)\ {_THAT})?(?:,?\ please)?""",
@@ -214,61 +160,62 @@ _SAMPLE = re.compile(
 )
 
 
-def _sample(_text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
-    """An example, or code, of what was asked about."""
-    if not (found := _SAMPLE.fullmatch(plain)):
+def _resolve_example_request(_text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
+    """ "For example?" or "show me the code" asks for an example, or code, of the last topic."""
+    if not (match := _EXAMPLE_REQUEST.fullmatch(plain)):
         return None
-    wanted = "Code for" if found["code"] else "An example of"
+    prefix = "Code for" if match["code"] else "An example of"
     if not last:
-        return ResolvedQuestion(plain, "unclear", reply=f"{wanted} what?")
-    about = find_topic(last.asked.topic)
-    topic = about.words if about else last.asked.topic
-    return ResolvedQuestion(f"{wanted} {topic}", said=(last.answer,), follows=last.asked.topic)
+        return ResolvedQuestion(plain, "unclear", reply=f"{prefix} what?")
+    question = f"{prefix} {last.topic_text}"
+    return ResolvedQuestion(question, already_shown=(last.answer,), continues=last.resolved.topic_question)
 
 
-_NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth")
+_ORDINAL_WORDS = ("first", "second", "third", "fourth", "fifth", "sixth")
 _ORDINAL = re.compile(
-    rf"""\bthe\ (?P<number>{"|".join(_NUMBERS)}|last|other|former|latter|[1-6](?:st|nd|rd|th))
+    rf"""\bthe\ (?P<number>{"|".join(_ORDINAL_WORDS)}|last|other|former|latter|[1-6](?:st|nd|rd|th))
          (?:\ (?:(?P<one>one)|item|point|step|option|method|approach|way|thing|part|reason|stage|kind|type|topic))?\b
          (?!\ (?:of|to|in|that|who|which|was|were|on)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
 
 
-def _ordinal(text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
-    """The n-th of what was listed."""
-    if not (found := _ORDINAL.search(text)):
+def _resolve_ordinal(text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
+    """ "The second one" is the second item of what was listed last."""
+    if not (match := _ORDINAL.search(text)):
         return None
-    rest = content_words(f"{text[: found.start()]} {text[found.end() :]}")
-    alone = not [word for word in rest if word.casefold() not in ("work", "works", "happen", "happens")]
-    if not (found["one"] or alone) or len(rest) > _MOST_SUBSTANCE:
+    other_words = content_words(f"{text[: match.start()]} {text[match.end() :]}")
+    stands_alone = not [word for word in other_words if word.casefold() not in ("work", "works", "happen", "happens")]
+    if not (match["one"] or stands_alone) or len(other_words) > MAX_CONTENT_WORDS:
         return None
-    items, apart = last_list(last.asked.topic, last.answer) if last else ([], False)
-    place = _place(found["number"].casefold(), len(items))
-    if last is None or place is None:
-        return ResolvedQuestion(plain, "unclear", reply="Which one do you mean?") if alone else None
-    resolved = _CONJUNCTION.sub("", f"{text[: found.start()]}{items[place]}{text[found.end() :]}")
-    about = None if apart else find_topic(last.asked.topic)
-    return ResolvedQuestion(add_topic(resolved, about.words) if about else resolved)
+    items, names_topic = last_list(last.resolved.topic_question, last.answer) if last else ([], False)
+    index = _ordinal_index(match["number"].casefold(), len(items))
+    if last is None or index is None:
+        return ResolvedQuestion(plain, "unclear", reply="Which one do you mean?") if stands_alone else None
+    question = strip_conjunction(f"{text[: match.start()]}{items[index]}{text[match.end() :]}")
+    topic = None if names_topic else find_topic(last.resolved.topic_question)
+    return ResolvedQuestion(add_topic(question, topic.words) if topic else question)
 
 
-def _place(number: str, count: int) -> int | None:
-    """Where the n-th thing stands in a list of so many."""
+def _ordinal_index(number: str, count: int) -> int | None:
+    """The list index that an ordinal such as "second" or "latter" names; None where the list has no such item."""
     match number:
         case "former":
-            place = 0
+            index = 0
         case "last":
-            place = count - 1
+            index = count - 1
         case "latter" | "other":
-            place = 1 if count == 2 else count - 1 if number == "latter" else count
+            index = 1 if count == 2 else count - 1 if number == "latter" else count
         case _:
-            place = _NUMBERS.index(number) if number in _NUMBERS else int(number[0]) - 1
-    return place if 0 <= place < count else None
+            index = _ORDINAL_WORDS.index(number) if number in _ORDINAL_WORDS else int(number[0]) - 1
+    return index if 0 <= index < count else None
 
 
 _WHAT_ABOUT = re.compile(r"(?:what|how) about (?P<thing>.+)", re.IGNORECASE)
-_PHRASE = re.compile(r"(?:on|in|for|with|at|from|without|using|inside|via)(?: [^\s,]+){1,3}", re.IGNORECASE)
-_THING = re.compile(r"(?:(?:a|an|the|my) )?[^\s,]+(?: [^\s,]+)?", re.IGNORECASE)
+_PREPOSITIONAL_PHRASE = re.compile(
+    r"(?:on|in|for|with|at|from|without|using|inside|via)(?: [^\s,]+){1,3}", re.IGNORECASE
+)
+_SHORT_NOUN_PHRASE = re.compile(r"(?:(?:a|an|the|my) )?[^\s,]+(?: [^\s,]+)?", re.IGNORECASE)
 _QUESTION_WORD = re.compile(
     r"\b(?:what|which|who|whom|whose|why|when|where|how|do|does|did|is|are|was|were|can|could|should|would|will|has|have|had"
     r"|if|tell|show|explain|give|describe)\b",
@@ -276,78 +223,42 @@ _QUESTION_WORD = re.compile(
 )
 
 
-def _instead(text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
-    """The last question about something else: "what about Docker?", "and on Windows?"."""
+def _resolve_topic_change(text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
+    """ "What about Docker?" or "and on Windows?" asks the last question about another topic."""
     if last is None:
         return None
-    joined = bool(_CONJUNCTION.match(text))
-    if found := _WHAT_ABOUT.fullmatch(plain):
-        thing = found["thing"]
-    elif (text.endswith("?") and _PHRASE.fullmatch(plain)) or (joined and _THING.fullmatch(plain)):
-        thing = plain
+    if match := _WHAT_ABOUT.fullmatch(plain):
+        topic = match["thing"]
+    elif (text.endswith("?") and _PREPOSITIONAL_PHRASE.fullmatch(plain)) or (
+        LEADING_CONJUNCTION.match(text) and _SHORT_NOUN_PHRASE.fullmatch(plain)
+    ):
+        topic = plain
     else:
         return None
-    if _QUESTION_WORD.search(thing) or not 0 < len(content_words(thing)) < _MOST_SUBSTANCE:
+    if _QUESTION_WORD.search(topic) or not 0 < len(content_words(topic)) < MAX_CONTENT_WORDS:
         return None
-    return ResolvedQuestion(replace_topic(last.asked.topic, thing))
+    return ResolvedQuestion(replace_topic(last.resolved.topic_question, topic))
 
 
-_AUXILIARY = r"(?:do|does|did|is|are|was|were|can|could|should|would|will|has|have|had|must|may|might)"
-_QUESTIONS = r"(?:what|which|who|why|when|where|how)"
-_PERSON = r"(?:i|you|we|one|people)"
-_GENERIC = r"(?:method|approach|technique|problem|effect|step|value|error|concept|idea|process|case|thing|topic)s?"
-_REFERENCE = re.compile(
-    rf"""\b(?:
-        (?P<demonstrative>this|that|these|those)(?P<generic>\ {_GENERIC}\b)?
-           (?=$|[?.!,]|\ (?:happen|work|mean|matter|help|take|cost|differ|compare|important|true|possible|done|called
-              |useful|necessary|relevant|better|bad|good|enough|a|an|the|in|on|for|with|from|without|also|always|ever|be|used|so)\b)
-      | (?P<choice>which\ (?:one|of\ (?:them|these|those))s?)
-      | (?P<possessive>its|their|his)(?=\ \w)
-      | (?P<plain>it|they|them|he|she|him)(?!['’]))\b""",
-    re.IGNORECASE | re.VERBOSE,
+def _resolve_pronoun(text: str, _plain: str, last: _Turn | None) -> ResolvedQuestion | None:
+    """A pronoun is replaced by the topic of the last question, or the topic is added where it cannot stand there."""
+    topic = find_topic(last.resolved.topic_question) if last else None
+    if last is None or topic is None or not (reference := find_reference(text)):
+        return None
+    before, after = strip_conjunction(text[: reference.start()]), text[reference.end() :]
+    if not topic.is_noun_phrase or reference["generic"] or reference["choice"]:
+        question = add_topic(f"{before}{reference[0]}{after}", topic.words)
+    else:
+        possessive = "’s" if reference["possessive"] else ""
+        question = f"{before}{topic.words}{possessive}{after}"
+    return ResolvedQuestion(question, continues=last.resolved.topic_question)
+
+
+_RULES = (
+    _resolve_more_request,
+    _resolve_bare_question_word,
+    _resolve_example_request,
+    _resolve_ordinal,
+    _resolve_topic_change,
+    _resolve_pronoun,
 )
-# "it" that stands for nothing: "Is it possible to …", "How long does it take to …".
-_EXPLETIVE = re.compile(
-    r"""\bit\ (?:\w+\ )?(?:take|takes|took|cost|costs|mean|means|help|helps|make\ sense|feel|called|said|believed|known)
-          \b.*\b(?:to|that|when|if|for|about)\b
-      | \bit\ (?:\w+\ ){1,4}(?:to|that|if|when|whether|for|who)\b | \bthat\ it\b | \btime\ is\ it\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
-# What may stand before a reference that points out of its own sentence: nothing it could point to.
-_SUBJECT_NEXT = re.compile(rf"{_QUESTIONS}\b(?:(?!\b{_QUESTIONS}\b)[^,;:?]){{0,60}}?\ ?{_AUXILIARY}\ ", re.IGNORECASE)
-_OBJECT_NEXT = re.compile(
-    rf"""(?:(?:{_QUESTIONS}\ )?{_AUXILIARY}\ {_PERSON}
-          |(?:show|tell|explain)\ (?:me\ |us\ )?(?:how|when|where|why)\ (?:to|i|you|we)|how\ to
-          |(?P<third>who|what|which))
-        (?:\ [\w'’-]+){{1,3}}\ """,
-    re.IGNORECASE | re.VERBOSE,
-)
-
-
-def _pronoun(text: str, _plain: str, last: _Turn | None) -> ResolvedQuestion | None:
-    """A reference to what the last question was about, filled in."""
-    about = find_topic(last.asked.topic) if last else None
-    if last is None or about is None or not (found := _reference(text)):
-        return None
-    before, after = _CONJUNCTION.sub("", text[: found.start()]), text[found.end() :]
-    if not about.names or found["generic"] or found["choice"]:
-        return ResolvedQuestion(add_topic(f"{before}{found[0]}{after}", about.words), follows=last.asked.topic)
-    owner = "’s" if found["possessive"] else ""
-    return ResolvedQuestion(f"{before}{about.words}{owner}{after}", follows=last.asked.topic)
-
-
-def _reference(text: str) -> re.Match[str] | None:
-    """The word that points out of a question, where it has one and not much else."""
-    found = _REFERENCE.search(text)
-    if not found or found[0] == "IT" or _EXPLETIVE.search(text):
-        return None
-    before, after = _CONJUNCTION.sub("", text[: found.start()]), text[found.end() :]
-    in_object = _OBJECT_NEXT.fullmatch(before)
-    if in_object and found["possessive"] and in_object["third"] and content_words(before):
-        return None  # "Who lost his crown?" points at who
-    if content_words(before) and not (_SUBJECT_NEXT.fullmatch(before) or in_object):
-        return None
-    return found if len(content_words(f"{before} {after}")) <= _MOST_SUBSTANCE else None
-
-
-_RULES = (_more, _bare, _sample, _ordinal, _instead, _pronoun)

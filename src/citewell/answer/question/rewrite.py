@@ -1,14 +1,11 @@
-"""A follow-up made to stand alone: by the writer where there is one, by rules where there is none or it fails."""
+"""Rewrites a follow-up with the LLM so that it stands alone. Decides nothing: `resolution.py` says when it is used."""
 
 import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import replace
 
-from citewell.answer.opening import Opening
-from citewell.answer.question.follow_up import CONTEXT_EXCHANGES, ResolvedQuestion, resolve_follow_up
-from citewell.answer.write import recent
+from citewell.answer.writing import Preamble, fit_history
 from citewell.errors import WriterUnavailable
 from citewell.models import Exchange
 from citewell.ports import Writer, WritingTask
@@ -21,41 +18,30 @@ Rewrite the reader's last question so that it can be understood without the conv
 "that", "the second one" and the like stand for. Keep the reader's language and wording otherwise, add nothing, and do \
 not answer it. Reply with the question alone. If it stands alone already, repeat it as it is."""
 
-_LONGEST = 400  # characters of a question that a search can use
-_TOKENS = 150
-_SECONDS = 10.0
+MAX_QUESTION_CHARACTERS = 400
+"""A longer question is no use to a search."""
+
+_MAX_TOKENS = 150
+_TIMEOUT_SECONDS = 10.0
 
 
-async def resolve_question(
-    question: str, history: Sequence[Exchange], writer: Writer | None, *, marked: str = ""
-) -> ResolvedQuestion:
-    """What is asked. What a writer makes of it counts only where each of its words was said in the conversation."""
-    asked = resolve_follow_up(question, history, marked=marked)
-    if writer is None or marked or not history or asked.kind == "courtesy" or len(question) > _LONGEST:
-        return asked
-    told = history[-CONTEXT_EXCHANGES:]
-    words = await _rewritten(question, told, writer)
-    if not _was_said(words, [question, *(part for one in told for part in (one.question, one.answer))]):
-        return asked
-    return replace(asked, question=words, kind="more" if asked.kind == "more" else "question", reply="")
-
-
-async def _rewritten(question: str, told: Sequence[Exchange], writer: Writer) -> str:
-    """The writer's words; none where it does not answer in time."""
-    work = WritingTask(_RULES, question, recent(told, writer.context_tokens // 2), max_tokens=_TOKENS)
-    opening, said = Opening(), ""
+async def rewrite_with_llm(question: str, exchanges: Sequence[Exchange], writer: Writer) -> str:
+    """The question in the LLM's words; empty where it fails or takes too long."""
+    work = WritingTask(_RULES, question, fit_history(exchanges, writer.context_tokens // 2), max_tokens=_MAX_TOKENS)
+    preamble, rewritten = Preamble(), ""
     try:
-        async with asyncio.timeout(_SECONDS), aclosing(writer.write(work)) as words:
+        async with asyncio.timeout(_TIMEOUT_SECONDS), aclosing(writer.write(work)) as words:
             async for piece in words:
-                said += opening.feed(piece) if isinstance(piece, str) else ""
+                rewritten += preamble.feed(piece) if isinstance(piece, str) else ""
     except (WriterUnavailable, TimeoutError) as error:
         _log.warning("a follow-up was understood by rules: %s", error or "the writer took too long")
         return ""
-    return (said + opening.end()).strip().strip('"“”')
+    return (rewritten + preamble.end()).strip().strip('"“”')
 
 
-def _was_said(words: str, conversation: Sequence[str]) -> bool:
-    """Whether this is one question, made of what was said."""
-    if not words or "\n" in words or len(words) > _LONGEST:
+def uses_only_words_of(question: str, conversation: Sequence[str]) -> bool:
+    """Whether this is one line whose content words all occur in the conversation: then the LLM made nothing up."""
+    if not question or "\n" in question or len(question) > MAX_QUESTION_CHARACTERS:
         return False
-    return set(stems(" ".join(content_words(words)))) <= {stem for part in conversation for stem in stems(part)}
+    known_stems = {stem for text in conversation for stem in stems(text)}
+    return set(stems(" ".join(content_words(question)))) <= known_stems

@@ -1,88 +1,91 @@
-"""Turn the marks of a streamed answer into what a door shows. Pure.
+"""Renders a streamed answer as text with citation markers: `[1]` or `[<chunk id>]`. Pure.
 
-An answer streams as text and `Cite`s; nobody writes a mark into text and parses it out again.
+An answer streams as text and `Cite`s; no marker is ever parsed out of the text again.
 """
 
 import re
 from abc import ABC, abstractmethod
 from collections import deque
 
-from citewell.answer.marks import HIDDEN, Marks
+from citewell.answer.writing import HIDDEN, mask_code
 from citewell.models import Answer, Cite, Passage, Piece, StageReached
 
-# What reads like a mark: a link or an escaped bracket does not.
-_LIKE_A_MARK = re.compile(r"(?<!\\)\[([1-9][0-9]{0,3})\](?!\()")
+# A number in brackets, but not a link or an escaped bracket.
+_LOOKS_LIKE_MARKER = re.compile(r"(?<!\\)\[([1-9][0-9]{0,3})\](?!\()")
 
 
-class _Marks(ABC):
-    """Renders a stream; `passages` is what was cited, in order of first use, and no more than `most`."""
+class _Markers(ABC):
+    """Renders a stream; `passages` are the cited ones in order of first use, at most `most` of them."""
 
     def __init__(self, *, most: int | None = None) -> None:
         self._most = most
-        self._places: dict[str, int] = {}
-        self._last = ""
+        self._place_by_chunk_id: dict[str, int] = {}
+        self._last_text = ""
         self.passages: list[Passage] = []
 
     def render(self, piece: Piece) -> str:
+        """The text of a piece: a marker for a citation; empty for a stage, and for a passage beyond `most`."""
         if isinstance(piece, StageReached):
             return ""
         if isinstance(piece, str):
-            self._last = piece or self._last
+            self._last_text = piece or self._last_text
             return piece
-        identity = piece.passage.chunk.id
-        if identity not in self._places:
+        chunk_id = piece.passage.chunk.id
+        if chunk_id not in self._place_by_chunk_id:
             if self._most is not None and len(self.passages) >= self._most:
                 return ""
-            self._places[identity] = len(self.passages)
+            self._place_by_chunk_id[chunk_id] = len(self.passages)
             self.passages.append(piece.passage)
-        gap = "" if not self._last or self._last[-1] in "\n(" else " "
-        self._last = f"{gap}[{self._mark(self._places[identity])}]"
-        return self._last
+        space = "" if not self._last_text or self._last_text[-1] in "\n(" else " "
+        self._last_text = f"{space}[{self._label(self._place_by_chunk_id[chunk_id])}]"
+        return self._last_text
 
     @abstractmethod
-    def _mark(self, place: int) -> str: ...
+    def _label(self, place: int) -> str:
+        """What stands in the brackets for the passage at this place."""
 
 
-class NumberedMarkers(_Marks):
-    """Renders each `Cite` as `[1]`, `[2]`…, numbered by first use; `passages` is the list they count in."""
+class NumberedMarkers(_Markers):
+    """Renders each `Cite` as `[1]`, `[2]`…, numbered by first use: `[n]` is the n-th of `passages`."""
 
     def __init__(self, *, most: int | None = None) -> None:
         super().__init__(most=most)
-        self._said: list[str] = []
+        self._texts: list[str] = []
         self._length = 0
-        self._marks: set[int] = set()  # where they begin
+        self._marker_starts: set[int] = set()
 
     def render(self, piece: Piece) -> str:
-        words = super().render(piece)
-        if words and isinstance(piece, Cite):
-            self._marks.add(self._length + words.index("["))
-        self._said.append(words)
-        self._length += len(words)
-        return words
+        text = super().render(piece)
+        if text and isinstance(piece, Cite):
+            self._marker_starts.add(self._length + text.index("["))
+        self._texts.append(text)
+        self._length += len(text)
+        return text
 
     def quotes(self, answer: Answer) -> list[list[str | None]]:
-        """For each of `passages` what every `[n]` in the text rests on, in order, so that a reader of it can count.
+        """For each of `passages`, the quote behind every `[n]` in the text, in order, so that a client can count.
 
-        None where nobody knows; also for what only looks like a mark in a quotation. What is code has no marks.
+        None where the quote is not known, and for what only looks like a marker in a quotation. Code has no markers.
         """
-        text = "".join(self._said)
-        prose = Marks(kindly=False).mask(text)
-        known = [deque(answer.quotes(passage)) for passage in self.passages]
-        told: list[list[str | None]] = [[] for _ in self.passages]
-        for found in _LIKE_A_MARK.finditer(text):
-            at, place = found.start(), int(found[1]) - 1
-            if at in self._marks:
-                told[place].append((known[place].popleft() if known[place] else None) or None)
-            elif place < len(told) and prose[at] != HIDDEN:
-                told[place].append(None)
-        return told
+        text = "".join(self._texts)
+        prose = mask_code(text)
+        quotes_left = [deque(answer.quotes(passage)) for passage in self.passages]
+        quotes_by_passage: list[list[str | None]] = [[] for _ in self.passages]
+        for match in _LOOKS_LIKE_MARKER.finditer(text):
+            start, place = match.start(), int(match[1]) - 1
+            if start in self._marker_starts:
+                quote = quotes_left[place].popleft() if quotes_left[place] else None
+                quotes_by_passage[place].append(quote or None)
+            elif place < len(quotes_by_passage) and prose[start] != HIDDEN:
+                quotes_by_passage[place].append(None)
+        return quotes_by_passage
 
-    def _mark(self, place: int) -> str:
+    def _label(self, place: int) -> str:
         return str(place + 1)
 
 
-class ChunkIdMarkers(_Marks):
+class ChunkIdMarkers(_Markers):
     """Renders each `Cite` as `[<chunk id>]`."""
 
-    def _mark(self, place: int) -> str:
+    def _label(self, place: int) -> str:
         return self.passages[place].chunk.id

@@ -14,7 +14,7 @@ from citewell.answer.question import ResolvedQuestion
 from citewell.answer.quoting import CONFIDENCE_BANDS, Quote
 from citewell.answer.reply.refusal import nearest_topics, refusal
 from citewell.answer.retrieval import Retrieval
-from citewell.answer.write import Desk, assignment
+from citewell.answer.writing import PassageContext, Pipeline
 from citewell.errors import WriterUnavailable
 from citewell.models import QUOTED, Answer, Cite, Exchange, Filters, Mode, Passage, Piece, Segment, TokenUsage
 from citewell.ports import Writer
@@ -110,8 +110,8 @@ async def deliver(
     case: Draft,
     *,
     writer: Writer | None,
-    desk: Desk,
-    said: Sequence[Exchange],
+    context: PassageContext,
+    history: Sequence[Exchange],
     instead: Fallback,
     at_once: bool,
 ) -> AsyncGenerator[Piece | Answer, None]:
@@ -121,7 +121,7 @@ async def deliver(
     if case.quotes and writer:
         begun = False
         try:
-            async with aclosing(_written(case, writer, desk, said, at_once=at_once)) as writing:
+            async with aclosing(_written(case, writer, context, history, at_once=at_once)) as writing:
                 async for piece in writing:
                     begun = True
                     yield piece
@@ -136,47 +136,50 @@ async def deliver(
 
 
 async def _written(
-    case: Draft, writer: Writer, desk: Desk, said: Sequence[Exchange], *, at_once: bool
+    case: Draft, writer: Writer, context: PassageContext, history: Sequence[Exchange], *, at_once: bool
 ) -> AsyncGenerator[Piece | Answer, None]:
-    from citewell.answer.compose import Composer
-
-    selected = case.selection is not None
-    desk.room = writer.context_tokens
-    work = assignment(case.asked.question, case.found.passages, desk, said=said, selected=selected)
-    if not desk.passages:
+    work = context.assignment(
+        case.asked.question,
+        case.found.passages,
+        context_tokens=writer.context_tokens,
+        history=history,
+        selected=case.selection is not None,
+    )
+    if not context.passages:
         raise WriterUnavailable("no passage fits into CITEWELL_LLM_CONTEXT_TOKENS beside the rules and the question")
-    composer = Composer(desk, work.instructions, selection=case.selection, strict=desk.engines.strict)
+    pipeline = Pipeline(context.passages, work.instructions, selection=case.selection, strict=context.engines.strict)
     spent: TokenUsage | None = None
-    kept: list[Piece] = []
+    waiting: list[Piece] = []
     shown = False
     try:
-        async with aclosing(writer.write(work)) as words:
-            async for word in words:
-                if isinstance(word, TokenUsage):
-                    spent = word
+        async with aclosing(writer.write(work)) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, TokenUsage):
+                    spent = delta
                     continue
-                pieces = composer.feed(word)
+                waiting += pipeline.feed(delta)
                 if at_once:
-                    kept += pieces
                     continue
-                for piece in pieces:
+                for piece in waiting:
                     shown = True
                     yield piece
+                waiting = []
     except WriterUnavailable:
-        for piece in composer.end() if shown else ():
-            yield piece  # what was said, though nobody knew yet how it would go on
+        for piece in pipeline.end() if shown else ():
+            yield piece  # what was written, though nobody knew yet how it would go on
         raise
-    for piece in (*kept, *composer.end()):
+    for piece in (*waiting, *pipeline.end()):
         yield piece
-    if composer.segments and not composer.declined:
-        yield case.written(composer.segments, writer.model, spent)
+    segments = tuple(pipeline.segments)
+    if segments and not pipeline.declined:
+        yield case.written(segments, writer.model, spent)
         return
-    if not composer.spoke and not composer.declined:
+    if not pipeline.has_words and not pipeline.declined:
         raise WriterUnavailable(f"{writer.model} wrote nothing for its reader")
-    answer = case.declined(writer.model, spent) if composer.declined else case.quoted(_NOT_BORNE_OUT, spent)
-    for piece in ("\n\n" if composer.segments else "", *_pieces(answer.segments)):
+    answer = case.declined(writer.model, spent) if pipeline.declined else case.quoted(_NOT_BORNE_OUT, spent)
+    for piece in ("\n\n" if segments else "", *_pieces(answer.segments)):
         yield piece
-    yield replace(answer, segments=(*composer.segments, *answer.segments))
+    yield replace(answer, segments=(*segments, *answer.segments))
 
 
 def _pieces(segments: Sequence[Segment]) -> list[Piece]:

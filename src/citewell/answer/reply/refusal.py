@@ -1,6 +1,6 @@
-"""What is said instead of an answer: an honest no, a question back, or a friendly word. Pure.
+"""The reply where there is no answer: not covered, a question back, or a polite phrase. Pure.
 
-Nothing here rests on a passage; the topics it names are offers, not citations.
+It cites nothing: the topics it names are suggestions.
 """
 
 from collections.abc import Sequence
@@ -9,54 +9,55 @@ from typing import assert_never
 from citewell.answer.question import ResolvedQuestion
 from citewell.models import Filters, Passage
 
-_MOST_TOPICS = 3
+_MAX_TOPICS = 3
 
 
 def refusal(
-    asked: ResolvedQuestion, passages: Sequence[Passage], where: Filters, *, selected: bool = False
+    resolved: ResolvedQuestion, passages: Sequence[Passage], filters: Filters, *, selected: bool = False
 ) -> tuple[str, tuple[Passage, ...]]:
-    """The words, and the topics they offer: a passage each. A selection has none to offer."""
+    """The text of the reply, and a passage for each topic it suggests; none where a selection was asked about."""
     topics = () if selected else nearest_topics(passages)
-    match asked.kind:
+    match resolved.kind:
         case "courtesy":
-            words, topics = asked.reply, ()
+            text, topics = resolved.reply, ()
         case "unclear":
-            words = f"{asked.reply} You could ask about {_named(topics, 'or')}." if topics else asked.reply
+            text = f"{resolved.reply} You could ask about {_join_topics(topics, 'or')}." if topics else resolved.reply
         case "question" | "more" if selected:
-            words = "An answer was not found in selection; ask again without one to search the whole book."
+            text = "An answer was not found in selection; ask again without one to search the whole book."
         case "more" if passages:
-            words = f"Nothing more was found on this.{_covered(topics, 'nearby')}"
+            text = f"Nothing more was found on this.{_nearest_topics_sentence(topics, 'nearby')}"
         case "question" | "more":
-            if where and not passages:
-                words = f"There is nothing in {where} to answer from."
-            elif where:
-                words = f"This is not covered in {where}.{_covered(topics, 'there')}"
+            if filters and not passages:
+                text = f"There is nothing in {filters} to answer from."
+            elif filters:
+                text = f"This is not covered in {filters}.{_nearest_topics_sentence(topics, 'there')}"
             else:
-                words = f"This is not covered by this book.{_covered(topics, 'it covers')}"
+                text = f"This is not covered by this book.{_nearest_topics_sentence(topics, 'it covers')}"
         case never:
             assert_never(never)
-    return words, topics
+    return text, topics
 
 
 def nearest_topics(passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """The first few topics among the passages, none of which is, or is part of, another."""
-    kept: list[Passage] = []
+    """The first passages with different topics, none of which is a part of another."""
+    nearest: list[Passage] = []
     for passage in passages:
         path = f"{passage.chunk.topic} > "
-        others = [f"{one.chunk.topic} > " for one in kept]
+        others = [f"{other.chunk.topic} > " for other in nearest]
         if not any(path.startswith(other) or other.startswith(path) for other in others):
-            kept.append(passage)
-    return tuple(kept[:_MOST_TOPICS])
+            nearest.append(passage)
+    return tuple(nearest[:_MAX_TOPICS])
 
 
-def _covered(topics: Sequence[Passage], place: str) -> str:
+def _nearest_topics_sentence(topics: Sequence[Passage], place: str) -> str:
+    """ " The nearest topics nearby are “A” and “B”."; empty where there are no topics."""
     if not topics:
         return ""
     subject, verb = ("topics", "are") if len(topics) > 1 else ("topic", "is")
-    return f" The nearest {subject} {place} {verb} {_named(topics, 'and')}."
+    return f" The nearest {subject} {place} {verb} {_join_topics(topics, 'and')}."
 
 
-def _named(topics: Sequence[Passage], joint: str) -> str:
+def _join_topics(topics: Sequence[Passage], conjunction: str) -> str:
     """“A”, “B” and “C”"""
     *first, last = [f"“{topic.chunk.topic}”" for topic in topics]
-    return f"{', '.join(first)} {joint} {last}" if first else last
+    return f"{', '.join(first)} {conjunction} {last}" if first else last

@@ -1,5 +1,6 @@
 """Finds the passages a question is about and ranks them: in the index, or in a reader's selection."""
 
+from citewell.answer.retrieval.passages import retrieve_passages
 from citewell.answer.retrieval.rerank import LocalReranker, score_passages
 from citewell.answer.retrieval.search import HINT_LOG_ODDS, Retrieval, retrieve
 from citewell.answer.retrieval.selection import retrieve_from_selection, selection_as_passage
@@ -12,6 +13,7 @@ __all__ = [
     "fitted_weights",
     "retrieve",
     "retrieve_from_selection",
+    "retrieve_passages",
     "score_passages",
     "selection_as_passage",
 ]

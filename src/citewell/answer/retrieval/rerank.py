@@ -1,8 +1,8 @@
-"""Put the passages that were found in the order in which they answer. A vendor that fails costs its opinion only.
+"""Ranks passages by how likely they answer a question. Falls back to the local ranking where a vendor fails.
 
-The local reranker weighs meaning against words: how close the passage is, how much of the question it speaks, and
-whether one sentence of it speaks it together. Fusion by rank forgets how sure each half was; this does not. The weights
-were fitted by `benchmarks/fit.py`.
+The local reranker combines embedding similarity and word overlap: how close the passage is, how much of the question
+it mentions, and whether one sentence mentions it together. Rank fusion would lose how sure each of them is. The
+weights were fitted by `benchmarks/fit.py`.
 """
 
 import logging
@@ -26,10 +26,11 @@ PASSAGE_FEATURES = (
 )  # fmt: skip
 
 _WEIGHTS = fitted_weights("rerank", PASSAGE_FEATURES)
+_LABEL_MENTIONS = 2  # how many mentions a word in the title or headings is worth
 
 
 class LocalReranker:
-    """Ranks by a weighted sum of a few features; knows no model and costs a few milliseconds."""
+    """Ranks by a weighted sum of a few features; needs no model and takes a few milliseconds."""
 
     model = "local"
 
@@ -41,54 +42,56 @@ class LocalReranker:
 
 
 def score_passages(question: str, passages: Sequence[Passage], weights: Mapping[str, float]) -> list[float]:
-    """The log-odds of each passage, up to a constant."""
-    odds: list[float] = (passage_features(question, passages, weights) @ _WEIGHTS).tolist()
-    return odds
+    """The log-odds that each passage answers, up to a constant."""
+    log_odds: list[float] = (passage_features(question, passages, weights) @ _WEIGHTS).tolist()
+    return log_odds
 
 
 def passage_features(question: str, passages: Sequence[Passage], weights: Mapping[str, float]) -> NDArray[np.float64]:
-    """A row for each passage: what speaks for it."""
-    asked = frozenset(weights)
-    pairs = frozenset(pairwise(stems(question)))
-    # The local embedding model reads English; what it thinks of other languages has a weight of its own.
+    """The feature matrix: a row for each passage, a column for each of `PASSAGE_FEATURES`."""
+    question_stems = frozenset(weights)
+    question_pairs = frozenset(pairwise(stems(question)))
+    # The local embedding model reads English; its similarity for other languages has a weight of its own.
     foreign = float(detect_language(question) != ENGLISH or mostly_non_latin(question))
     rows = np.zeros((len(passages), len(PASSAGE_FEATURES)))
     for row, passage in zip(rows, passages, strict=True):
-        label = asked & frozenset(stems(passage.chunk.label))
+        label = question_stems & frozenset(stems(passage.chunk.label))
         # Forty passages of some twenty sentences each: what stays in C here is half of what ranking costs.
-        counts = Counter(filter(asked.__contains__, chain.from_iterable(passage.sentence_stems)))
+        counts = Counter(filter(question_stems.__contains__, chain.from_iterable(passage.sentence_stems)))
         length = sum(map(len, passage.sentence_stems))
-        told = set(map(asked.intersection, passage.sentence_stems))
-        words = _bm25(counts, label, length, weights)
+        stems_by_sentence = set(map(question_stems.intersection, passage.sentence_stems))
+        bm25 = _bm25_share(counts, label, length, weights)
         row[:] = (
             passage.score * (1 - foreign),
             passage.mean_score * (1 - foreign),
             passage.score * foreign,
-            words,
-            words * foreign,
-            max((sum(weights[stem] for stem in one | label) for one in told), default=0.0),
-            max((len(pairs.intersection(pairwise(one))) for one in passage.sentence_stems), default=0)
-            / max(1, len(pairs)),
-            max((weights[stem] for stem in asked - label - counts.keys()), default=0.0),
+            bm25,
+            bm25 * foreign,
+            max((sum(weights[stem] for stem in sentence | label) for sentence in stems_by_sentence), default=0.0),
+            max(
+                (len(question_pairs.intersection(pairwise(sentence))) for sentence in passage.sentence_stems), default=0
+            )
+            / max(1, len(question_pairs)),
+            max((weights[stem] for stem in question_stems - label - counts.keys()), default=0.0),
         )
     return rows
 
 
-def _bm25(counts: Mapping[str, int], label: frozenset[str], length: int, weights: Mapping[str, float]) -> float:
-    """BM25 as a share of the most it could be; a word in the title or headings counts as two more."""
-    said = {stem: counts.get(stem, 0) + 2 * (stem in label) for stem in weights}
-    return sum(weights[stem] * bm25_weight(count, length) for stem, count in said.items() if count)
+def _bm25_share(counts: Mapping[str, int], label: frozenset[str], length: int, weights: Mapping[str, float]) -> float:
+    """The BM25 score of a passage as a share of the highest possible."""
+    mentions = {stem: counts.get(stem, 0) + _LABEL_MENTIONS * (stem in label) for stem in weights}
+    return sum(weights[stem] * bm25_weight(count, length) for stem, count in mentions.items() if count)
 
 
 async def rerank_passages(
     question: str, passages: Sequence[Passage], *, reranker: Reranker, weights: Mapping[str, float]
 ) -> tuple[Passage, ...]:
-    """The passages, best first; in the local order, with a line in the log, where the reranker fails."""
+    """The passages, best first. Logs a warning and ranks locally where the reranker fails."""
     try:
-        order = await reranker.rerank(question, passages, weights=weights)
+        scores = await reranker.rerank(question, passages, weights=weights)
     except (RerankerUnavailable, SettingsError) as error:
         level = logging.WARNING if isinstance(error, RerankerUnavailable) else logging.ERROR
         _log.log(level, "answering in the local order: %s", error, extra={"reranker": reranker.model})
-        order = score_passages(question, passages, weights)
-    best_first = sorted(range(len(passages)), key=lambda place: -order[place])
+        scores = score_passages(question, passages, weights)
+    best_first = sorted(range(len(passages)), key=lambda place: -scores[place])
     return tuple(passages[place] for place in best_first)

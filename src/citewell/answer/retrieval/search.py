@@ -1,4 +1,7 @@
-"""Find the passages a question is about, and how much each of its words matters here."""
+"""Searches the index for the passages that answer a question, and weighs its words by how rare they are there.
+
+Knows the index, the embedder and the reranker; not what is done with the passages.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,81 +14,86 @@ from citewell.errors import EmptyKnowledgeBase
 from citewell.models import NO_FILTERS, Filters, Passage
 from citewell.text import keywords
 
-_NEARLY_ALL = 0.9
 CANDIDATES = 40
-"""Passages ranked for every question; those beyond top_k tell how special the first ones are."""
+"""Passages ranked for every question; those beyond top_k show how far the first ones stand out."""
+
+HINT_LOG_ODDS = 0.5
+"""Log-odds added to a passage that the reader looks at; with more, an unrelated hint does harm (docs/log.md)."""
+
+_HINT_COVERAGE = 0.9  # the share of a hint's keywords that a passage must contain
+_TOP_RANKS = 5  # the passages ranked below these are the background
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What a search found, best first, and how much each word of the question matters in this project."""
+    """The passages of a search, best first, and how much each word of the question matters in this project."""
 
     passages: tuple[Passage, ...]
     background: float
-    """The usual similarity of what was not good enough: a question the book answers stands out from it."""
+    """The mean similarity of passages ranked lower: a question that the documents answer stands out from it."""
     weights: Mapping[str, float]
-    """Share of each stem of the question's subject: rare ones weigh more. They add up to 1."""
+    """The share of each stem of the question: rare ones weigh more. They add up to 1."""
     unknown: frozenset[str]
-    """Stems that no chunk of the project speaks."""
+    """Stems of the question that no chunk of the project contains."""
     hinted: frozenset[str] = frozenset()
-    """Ids of the chunks that speak what the reader looks at."""
+    """Ids of the chunks that contain the text the reader looks at."""
     from_selection: bool = False
-    """Whether all of it comes from a reader's selection, and the words were counted there."""
+    """Whether all passages are parts of a reader's selection, and the words were counted there."""
 
 
 async def retrieve(
     question: str, *, project: UUID, engines: AnswerEngines, limit: int, filters: Filters = NO_FILTERS, hint: str = ""
 ) -> Retrieval:
-    """The passages that answer best. `hint` is what the reader looks at: it may decide which of them comes first."""
+    """The passages of the index that answer best. `hint` is the text the reader looks at; it can decide the first."""
     index = engines.index
     async with engines.embedder_call():
         vector = await engines.embedder.embed_query(question)
-    spoken = keywords(question)
+    terms = keywords(question)
     async with engines.index_call():
-        ranked = await index.search(
+        candidates = await index.search(
             project, vector=vector, words=question, limit=max(limit, CANDIDATES), filters=filters
         )
-        total, counts = await index.frequencies(project, list(spoken), filters=filters)
+        total, counts = await index.frequencies(project, list(terms), filters=filters)
         empty = not total and not (filters and (await index.frequencies(project, []))[0])
     if empty:
         raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
-    found = weigh_words(ranked, total=total, frequencies=dict(zip(spoken, counts, strict=True)), limit=len(ranked))
-    passages = await rerank_passages(question, found.passages, reranker=engines.reranker, weights=found.weights)
-    best = passages[:limit]
-    here = frozenset(one.chunk.id for one in best if _speaks(one, hint))
-    return replace(found, passages=_led_by(here, best, question, found.weights), hinted=here)
+    frequencies = dict(zip(terms, counts, strict=True))
+    retrieval = weigh_words(candidates, total=total, frequencies=frequencies, limit=len(candidates))
+    ranked = await rerank_passages(question, retrieval.passages, reranker=engines.reranker, weights=retrieval.weights)
+    best = ranked[:limit]
+    hinted = frozenset(passage.chunk.id for passage in best if _contains_hint(passage, hint))
+    passages = _move_hinted_first(best, hinted, question, retrieval.weights)
+    return replace(retrieval, passages=passages, hinted=hinted)
 
 
-HINT_LOG_ODDS = 0.5
-"""Log-odds by which a passage gains where the reader looks at it: with more, an unrelated hint costs (docs/log.md)."""
-
-
-def _speaks(passage: Passage, hint: str) -> bool:
-    """Whether a passage says, nearly word for word, what the reader looks at."""
-    wanted = keywords(hint).keys()
-    said = frozenset().union(*passage.sentence_stems)
-    return bool(wanted) and len(wanted & said) >= _NEARLY_ALL * len(wanted)
-
-
-def _led_by(
-    here: frozenset[str], best: Sequence[Passage], question: str, weights: Mapping[str, float]
-) -> tuple[Passage, ...]:
-    """The passages with the one that is looked at in front, where it answers nearly as well as the one that was."""
-    place = next((place for place, one in enumerate(best) if one.chunk.id in here), 0)
-    if not place:
-        return tuple(best)
-    first, other = score_passages(question, [best[0], best[place]], weights)
-    return (best[place], *best[:place], *best[place + 1 :]) if other + HINT_LOG_ODDS >= first else tuple(best)
-
-
-def weigh_words(ranked: Sequence[Passage], *, total: int, frequencies: Mapping[str, int], limit: int) -> Retrieval:
-    """Pure: what the engine gave, as the answer needs it."""
+def weigh_words(candidates: Sequence[Passage], *, total: int, frequencies: Mapping[str, int], limit: int) -> Retrieval:
+    """A `Retrieval` from ranked passages and the number of texts, of `total`, that contain each stem. Pure."""
     rarity = {stem: log(1 + (total - count + 0.5) / (count + 0.5)) for stem, count in frequencies.items()}
-    whole = sum(rarity.values()) or 1.0
-    rest = [passage.score for passage in ranked[5:]]
+    rarity_sum = sum(rarity.values()) or 1.0
+    lower_scores = [passage.score for passage in candidates[_TOP_RANKS:]]
     return Retrieval(
-        passages=tuple(ranked[:limit]),
-        background=sum(rest) / len(rest) if rest else 0.0,
-        weights={stem: value / whole for stem, value in rarity.items()},
+        passages=tuple(candidates[:limit]),
+        background=sum(lower_scores) / len(lower_scores) if lower_scores else 0.0,
+        weights={stem: value / rarity_sum for stem, value in rarity.items()},
         unknown=frozenset(stem for stem, count in frequencies.items() if not count),
     )
+
+
+def _contains_hint(passage: Passage, hint: str) -> bool:
+    """Whether a passage contains nearly all keywords of the text the reader looks at."""
+    hint_stems = keywords(hint).keys()
+    passage_stems = frozenset().union(*passage.sentence_stems)
+    return bool(hint_stems) and len(hint_stems & passage_stems) >= _HINT_COVERAGE * len(hint_stems)
+
+
+def _move_hinted_first(
+    best: Sequence[Passage], hinted: frozenset[str], question: str, weights: Mapping[str, float]
+) -> tuple[Passage, ...]:
+    """The passages with the first hinted one in front, if it answers nearly as well as the best one."""
+    place = next((place for place, passage in enumerate(best) if passage.chunk.id in hinted), 0)
+    if not place:
+        return tuple(best)
+    best_score, hinted_score = score_passages(question, [best[0], best[place]], weights)
+    if hinted_score + HINT_LOG_ODDS < best_score:
+        return tuple(best)
+    return (best[place], *best[:place], *best[place + 1 :])

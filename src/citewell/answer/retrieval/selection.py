@@ -1,6 +1,6 @@
-"""A reader's selection, read as passages: what it says about a question, with nothing else in view. No index is asked.
+"""Reads a reader's selection as passages, ranked by how well they answer. The index is never searched.
 
-Long selections are read in parts; an answer cites the selection as a whole.
+Long selections are split into parts; an answer cites the selection as a whole.
 """
 
 from bisect import bisect_right
@@ -19,76 +19,71 @@ from citewell.similarity_scale import SimilarityScale
 from citewell.text import FENCE, closes_fence, detect_language, keywords, sentence_stems
 
 NO_DOCUMENT = UUID(int=0)
-"""What a selection is part of, as far as we know."""
+"""The document id of a selection: nobody knows which document it comes from."""
 
-_PART = 2400  # characters, about as much as a chunk has
-_LONGEST = 8000  # of a part that has no paragraphs
-# Bytes that are embedded, which is as near as bytes come to tokens; of a longer selection, the parts that speak most of
-# the question. At the model's speed on two cores that is a second or two.
-_READ = 20_000
-_ENDS = ("\n", ". ", "。", " ")
+_PART_CHARACTERS = 2400  # about as long as a chunk
+_MAX_PART_CHARACTERS = 8000  # of a part without paragraphs
+# Bytes are the best estimate of tokens without a tokenizer. Of a longer selection only the parts that mention most of
+# the question are embedded. This takes a second or two on two cores.
+_MAX_EMBEDDED_BYTES = 20_000
+_BREAKS = ("\n", ". ", "。", " ")  # where a long paragraph is split, best first
 
 
 async def retrieve_from_selection(question: str, selection: str, *, engines: AnswerEngines, limit: int) -> Retrieval:
-    """The parts of a selection that speak most about the question, and how much each of its words matters.
+    """The parts of a selection that answer best, and how much each word of the question matters there.
 
-    Without a question, those that say best what all of it says.
+    Without a question, the parts that represent the whole selection best.
     """
-    parts = [_chunk(selection, start, end) for start, end in part_spans(selection)]
-    spoken = [tuple(map(tuple, sentence_stems(part.text, detect_language(part.text)))) for part in parts]
-    said = [frozenset(sentence) for part in spoken for sentence in part]
-    counts = {stem: sum(stem in one for one in said) for stem in keywords(question)}
-    bare = [Passage(part, 0.0, (), sentence_stems=words) for part, words in zip(parts, spoken, strict=True)]
-    found = weigh_words(bare, total=len(said), frequencies=counts, limit=len(bare))
-    read: dict[int, Embedding] = {}
-    for place in _worth_reading(question, bare, found):
-        async with engines.embedder_call():  # part by part, since each has to be ready in time
-            (read[place],) = await engines.embedder.embed_passages([Embeddable("", parts[place].text)])
-    vector = await _wanted(question, list(read.values()), engines)
+    chunks = [_selection_chunk(selection, start, end) for start, end in part_spans(selection)]
+    stems_by_chunk = [tuple(map(tuple, sentence_stems(chunk.text, detect_language(chunk.text)))) for chunk in chunks]
+    sentences = [frozenset(sentence) for chunk_sentences in stems_by_chunk for sentence in chunk_sentences]
+    counts = {stem: sum(stem in sentence for sentence in sentences) for stem in keywords(question)}
+    unscored = [
+        Passage(chunk, 0.0, (), sentence_stems=chunk_sentences)
+        for chunk, chunk_sentences in zip(chunks, stems_by_chunk, strict=True)
+    ]
+    retrieval = weigh_words(unscored, total=len(sentences), frequencies=counts, limit=len(unscored))
+    embeddings: dict[int, Embedding] = {}
+    for place in _parts_to_embed(question, unscored, retrieval):
+        async with engines.embedder_call():  # part by part, since each call has a timeout
+            (embeddings[place],) = await engines.embedder.embed_passages([Embeddable("", chunks[place].text)])
+    target = await _target_vector(question, list(embeddings.values()), engines)
     scale = await engines.scale()
-    passages = [_near(one, read.get(place), vector, scale) for place, one in enumerate(bare)]
-    order = score_passages(question, passages, found.weights)
-    best = sorted(range(len(passages)), key=lambda place: -order[place])[:limit]
-    return replace(found, passages=tuple(passages[place] for place in best), background=0.0, from_selection=True)
-
-
-async def _wanted(question: str, read: Sequence[Embedding], engines: AnswerEngines) -> Vector:
-    """What a part should be near to: the question, or else the middle of all that was read."""
-    if question:
-        async with engines.embedder_call():
-            return await engines.embedder.embed_query(question)
-    centre = np.concatenate([one.vectors for one in read]).sum(axis=0)
-    middle: Vector = centre / max(float(np.linalg.norm(centre)), 1e-6)
-    return middle
+    passages = [
+        _score_similarity(passage, embeddings.get(place), target, scale) for place, passage in enumerate(unscored)
+    ]
+    scores = score_passages(question, passages, retrieval.weights)
+    best = sorted(range(len(passages)), key=lambda place: -scores[place])[:limit]
+    return replace(retrieval, passages=tuple(passages[place] for place in best), background=0.0, from_selection=True)
 
 
 def selection_as_passage(selection: str) -> Passage:
-    """The selection as the one passage that an answer from it cites."""
-    return Passage(_chunk(selection, 0, len(selection)), 1.0, ())
+    """The whole selection as the one passage that an answer from it cites."""
+    return Passage(_selection_chunk(selection, 0, len(selection)), 1.0, ())
 
 
 def part_spans(text: str) -> list[tuple[int, int]]:
-    """Where the parts of a text begin and end: at paragraphs, where there are any, and not inside code."""
+    """Start and end of each part of a text: split at paragraphs where there are any, never inside code."""
     return [(start, end) for start, end in _spans(text) if text[start:end].strip()]
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    cuts = [*_paragraphs(text), len(text)]
+    cuts = [*_paragraph_starts(text), len(text)]
     start = 0
     while start < len(text):
-        place = bisect_right(cuts, start + _PART)
+        place = bisect_right(cuts, start + _PART_CHARACTERS)
         end = cuts[place - 1] if place else start
         if end <= start:
             end = cuts[place]  # the next there is
-        if end - start > _LONGEST:
-            places = (text.rfind(mark, start, start + _PART) + len(mark) for mark in _ENDS)
-            end = next((place for place in places if place > start + _PART // 2), start + _PART)
+        if end - start > _MAX_PART_CHARACTERS:
+            ends = (text.rfind(mark, start, start + _PART_CHARACTERS) + len(mark) for mark in _BREAKS)
+            end = next((end for end in ends if end > start + _PART_CHARACTERS // 2), start + _PART_CHARACTERS)
         yield start, end
         start = end
 
 
-def _paragraphs(text: str) -> Iterator[int]:
-    """Where paragraphs begin, other than the first."""
+def _paragraph_starts(text: str) -> Iterator[int]:
+    """Where each paragraph but the first begins; a fenced code block is not split."""
     start, fence, blank = 0, "", False
     for line in text.split("\n"):
         if blank and line.strip() and not fence and start:
@@ -101,32 +96,42 @@ def _paragraphs(text: str) -> Iterator[int]:
         start += len(line) + 1
 
 
-def _worth_reading(question: str, parts: Sequence[Passage], found: Retrieval) -> list[int]:
-    """The parts to embed: all of them, or those that speak most of the question."""
-    order = score_passages(question, parts, found.weights)
-    kept: list[int] = []
+def _parts_to_embed(question: str, parts: Sequence[Passage], retrieval: Retrieval) -> list[int]:
+    """The places of the parts to embed: all, or as many as allowed of those that mention most of the question."""
+    scores = score_passages(question, parts, retrieval.weights)
+    places: list[int] = []
     length = 0
-    for place in sorted(range(len(parts)), key=lambda place: -order[place]):
+    for place in sorted(range(len(parts)), key=lambda place: -scores[place]):
         length += len(parts[place].chunk.text.encode("utf-8", "surrogatepass"))
-        if length <= _READ or not kept:
-            kept.append(place)
-    return sorted(kept)
+        if length <= _MAX_EMBEDDED_BYTES or not places:
+            places.append(place)
+    return sorted(places)
 
 
-def _near(part: Passage, read: Embedding | None, vector: Vector, scale: SimilarityScale) -> Passage:
-    """The part with how close each of its windows is to the question; what was not read is not close."""
-    if read is None:
+async def _target_vector(question: str, embeddings: Sequence[Embedding], engines: AnswerEngines) -> Vector:
+    """What parts are compared with: the question's vector, or without a question the centre of all parts."""
+    if question:
+        async with engines.embedder_call():
+            return await engines.embedder.embed_query(question)
+    vector_sum = np.concatenate([embedding.vectors for embedding in embeddings]).sum(axis=0)
+    centre: Vector = vector_sum / max(float(np.linalg.norm(vector_sum)), 1e-6)
+    return centre
+
+
+def _score_similarity(part: Passage, embedding: Embedding | None, target: Vector, scale: SimilarityScale) -> Passage:
+    """The part with the similarity of each of its windows to the target; 0 where it was not embedded."""
+    if embedding is None:
         return part
-    cosines = np.clip(scale.read(read.vectors @ vector), 0.0, 1.0).tolist()
-    centre = read.vectors.sum(axis=0)
-    near = float(centre @ vector) / max(float(np.linalg.norm(centre)), 1e-6)
-    mean = float(np.clip(scale.read(near), 0.0, 1.0))
-    windows = tuple(Window(start, end, score) for (start, end), score in zip(read.spans, cosines, strict=True))
-    return Passage(part.chunk, max(cosines), windows, mean_score=mean, sentence_stems=part.sentence_stems)
+    similarities = np.clip(scale.read(embedding.vectors @ target), 0.0, 1.0).tolist()
+    vector_sum = embedding.vectors.sum(axis=0)
+    mean_cosine = float(vector_sum @ target) / max(float(np.linalg.norm(vector_sum)), 1e-6)
+    mean_score = float(np.clip(scale.read(mean_cosine), 0.0, 1.0))
+    windows = tuple(Window(*span, score) for span, score in zip(embedding.spans, similarities, strict=True))
+    return Passage(part.chunk, max(similarities), windows, mean_score=mean_score, sentence_stems=part.sentence_stems)
 
 
-def _chunk(selection: str, start: int, end: int) -> Chunk:
-    """A stretch of the selection, of no document: its offsets and lines are the selection's own."""
+def _selection_chunk(selection: str, start: int, end: int) -> Chunk:
+    """A part of the selection as a chunk of no document: offsets and lines are those of the selection."""
     text = selection[start:end]
     content = content_hash("", "", text)
     line = 1 + selection.count("\n", 0, start)

@@ -1,4 +1,4 @@
-"""Weights that `benchmarks/fit.py` fitted on real questions."""
+"""Reads the weights of the ranking models from `data/ranking.json`; `benchmarks/fit.py` fits them on real questions."""
 
 import json
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from citewell.text import data_file
 
-_FITTED: dict[str, dict[str, float]] = json.loads(data_file("ranking.json").read_text(encoding="utf-8"))
+_WEIGHTS_BY_MODEL: dict[str, dict[str, float]] = json.loads(data_file("ranking.json").read_text(encoding="utf-8"))
 
 
 def fitted_weights(model: str, features: Sequence[str]) -> NDArray[np.float64]:
-    """A model's weights in the order of its features."""
-    return np.array([_FITTED[model].get(name, 0.0) for name in features])
+    """The weights of a model in the order of its features; 0 for a feature that was not fitted."""
+    return np.array([_WEIGHTS_BY_MODEL[model].get(feature, 0.0) for feature in features])

@@ -1,8 +1,8 @@
-"""Turn the headings of a document into questions that a reader might ask. Pure.
+"""Turns the headings of a document into questions that a reader might ask. Pure.
 
-A heading that is a question stays as it is, in any language. Others become one only in English, and only where a rule
-makes good English of them: how its author says a thing in the text decides which article it takes and what is spelt
-with a capital. Whether the document answers is not known here.
+A heading that is a question stays as it is, in any language. Other headings become one only in English, and only where
+a rule gives good English: the text decides which article a term takes and which words are capitalized. Does not know
+whether the document answers the question.
 """
 
 import re
@@ -15,33 +15,33 @@ from citewell.text import (
     FENCE,
     closes_fence,
     content_words,
-    data_file,
     detect_language,
     function_words,
     mostly_non_latin,
     split_words,
+    table_rows,
     word_set,
 )
 
-_SHORTEST, _LONGEST = 8, 80  # characters of a question
-_MOST_WORDS = 12
-_PARTS = ("chapter", "part", "section", "step", "lesson", "unit", "module", "appendix", "week", "day")
-_NUMBERED = re.compile(
-    rf"^(?:(?:{'|'.join(_PARTS)})\s+)?(?:\d+(?:\.\d+)*|[ivxIVX]+(?=[.):]))\s*[.):–—-]?\s+", re.IGNORECASE
+_MIN_CHARACTERS, _MAX_CHARACTERS = 8, 80  # of a question
+_MAX_WORDS = 12
+_PART_NAMES = ("chapter", "part", "section", "step", "lesson", "unit", "module", "appendix", "week", "day")
+_LEADING_NUMBER = re.compile(
+    rf"^(?:(?:{'|'.join(_PART_NAMES)})\s+)?(?:\d+(?:\.\d+)*|[ivxIVX]+(?=[.):]))\s*[.):–—-]?\s+", re.IGNORECASE
 )
 _EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)")
 # Code, formulas, file names, options, links and dates have no place in a question that everybody understands.
 _CODE = re.compile(r"[`<>{}\[\]=|\\$@#~^+]|\(\)|::|->|--|\w_\w|\w/\w|\w\.\w|[a-z][A-Z]\w*[A-Z(]|\bv?\d+\.\d")
-_ASKS = re.compile(r"[?？؟]\s*$")
-_POINTS = re.compile(  # at what stands before it, or at somebody
+_ENDS_WITH_QUESTION_MARK = re.compile(r"[?？؟]\s*$")
+_REFERENCE = re.compile(  # to something before the heading, or to a person
     r"\b(?:it|its|this|that|these|those|they|them|their|here|there|above|below|following|else|then|next|now|so"
     r"|i|my|me|we|our|us|you|your|he|she|his|her)\b",
     re.IGNORECASE,
 )
-_FRONT_MATTER = word_set("heading-words.txt")
-"""Headings of nothing but these stand in every book, and ask nothing."""
+_GENERIC_WORDS = word_set("heading-words.txt")
+"""Headings that consist of these words only are in every book, and ask nothing."""
 _AUXILIARY = r"(?:is|are|was|were|can|could|should|must|may|will|would)"
-_MAKES = (  # a heading, and the question that it stands for
+_QUESTION_TEMPLATES = (  # a heading, and the question that it stands for
     (re.compile(r"how to (?P<do>.+)", re.IGNORECASE), "How do you {do}?"),
     (re.compile(rf"(?P<how>how|why|where) (?P<who>.+?) (?P<is>{_AUXILIARY}) (?P<what>.+)", re.IGNORECASE),
      "{how} {is} {who} {what}?"),
@@ -50,69 +50,73 @@ _MAKES = (  # a heading, and the question that it stands for
     (re.compile(r"when (?P<what>.+ .+)", re.IGNORECASE), "What happens when {what}?"),
     (re.compile(r"(?P<which>which \S+ .+)", re.IGNORECASE), "{which}?"),
 )  # fmt: skip
-_GERUNDS = [line.split() for line in data_file("gerunds.txt").read_text(encoding="utf-8").splitlines()]
-_VERBS = {gerund: verb for gerund, verb, *_ in _GERUNDS}
-"""Of what one does with things, "choosing", the verb: "choose". Others, "timing", may be things themselves."""
-_DESCRIBING = frozenset(gerund for gerund, _, *starred in _GERUNDS if starred)
-"""Those that often stand before what they describe: "training data", "building blocks"."""
-_DOES = frozenset(_VERBS.values())
-_DETERMINED = re.compile(r"(?:an?|the|your|all|each|every|from|with|without|in|into|to|on|for)\b", re.IGNORECASE)
-_INSIDE = re.compile(r"\s(?:of|for|in|on|at|to|from|with|between|by|as|under|over)\s")
-_JOINED = re.compile(r"[,;:&/()]|\s(?:and|or|vs\.?|versus)\s", re.IGNORECASE)
-_SINGULAR = ("ss", "us", "is", "ics", "series", "news", "lens")  # endings that look like a plural's
-_UNCOUNTED = ("ing", "tion", "sion", "ics", "ity", "ism", "ment", "sis", "logy", "ance", "ence")
-_SURELY = 2  # times that a text says "the …" before a single word, or several things, are called so
-_POINTING = frozenset(["this", "that", "these", "those", "its", "their", "his", "her"])
-_PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+>|]|\d{1,3}[.)])\s)")
-_SMALL = re.compile(r"\b[a-z][\w’'-]*")
-_LARGE = re.compile(r"(?<=[a-z,;] )[A-Z][\w’'-]*")
-_BEFORE = re.compile(r"(?:^|(?:^|[\s(*“\"])(?P<word>[A-Za-z]+)\s+[*_“\"]{0,3}|[.!?]\s+[-*+>|]?\s*)$")
-_AFTER = re.compile(r"[*_”\"]{0,3}(?:\s*[.,;:!?)]|\s+(?P<word>[a-z]+)\b)")
-_NEAR = 40  # characters around a thing that are looked at
+_GERUNDS = table_rows("gerunds.txt")
+_VERB_BY_GERUND = {gerund: verb for gerund, verb, *_ in _GERUNDS}
+"""The verb of each gerund that is an action: "choose" of "choosing". Others, such as "timing", may be nouns."""
+_ADJECTIVE_GERUNDS = frozenset(gerund for gerund, _, *starred in _GERUNDS if starred)
+"""Gerunds that often describe the next word: "training data", "building blocks"."""
+_VERBS = frozenset(_VERB_BY_GERUND.values())
+_DETERMINER_OR_PREPOSITION = re.compile(
+    r"(?:an?|the|your|all|each|every|from|with|without|in|into|to|on|for)\b", re.IGNORECASE
+)
+_PREPOSITION = re.compile(r"\s(?:of|for|in|on|at|to|from|with|between|by|as|under|over)\s")
+_CONJUNCTION_OR_PUNCTUATION = re.compile(r"[,;:&/()]|\s(?:and|or|vs\.?|versus)\s", re.IGNORECASE)
+_SINGULAR_ENDINGS = ("ss", "us", "is", "ics", "series", "news", "lens")  # that look like a plural
+_UNCOUNTABLE_ENDINGS = ("ing", "tion", "sion", "ics", "ity", "ism", "ment", "sis", "logy", "ance", "ence")
+_MIN_DEFINITE_USES = 2  # for a single word or a plural to take "the"
+_DEMONSTRATIVES = frozenset(["this", "that", "these", "those", "its", "their", "his", "her"])
+_BLOCK_BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+>|]|\d{1,3}[.)])\s)")
+_LOWERCASE_WORD = re.compile(r"\b[a-z][\w’'-]*")
+_CAPITALIZED_WORD = re.compile(r"(?<=[a-z,;] )[A-Z][\w’'-]*")
+_PRECEDING_WORD = re.compile(r"(?:^|(?:^|[\s(*“\"])(?P<word>[A-Za-z]+)\s+[*_“\"]{0,3}|[.!?]\s+[-*+>|]?\s*)$")
+_FOLLOWING_WORD = re.compile(r"[*_”\"]{0,3}(?:\s*[.,;:!?)]|\s+(?P<word>[a-z]+)\b)")
+_CONTEXT_CHARACTERS = 40  # before and after a term
 _NOT_PROSE = re.compile(r"^[ \t]*#{1,6}[ \t].*$|`[^`\n]*`|\]\([^)\s]*\)|\w+://\S+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class HeadingQuestion:
-    """A question, and how good a first question it is; the least `rank` is the best."""
+    """A question, and how good a first question it is: the lowest `rank` is the best."""
 
     question: str
     rank: int
 
 
 def heading_questions(headings: Iterable[str], text: str) -> list[HeadingQuestion]:
-    """What the headings of a document ask, best first, in their order where they are as good; each once.
+    """The questions that the headings of a document stand for, best first, without duplicates.
 
-    questions(["Capture point", "Summary", "Choosing footholds"], "… the capture point is …")
-        -> [Phrased("What is the capture point?", 1), Phrased("How do you choose footholds?", 2)]
+    heading_questions(["Capture point", "Summary", "Choosing footholds"], "… the capture point is …")
+        -> [HeadingQuestion("What is the capture point?", 1), HeadingQuestion("How do you choose footholds?", 2)]
     """
-    body = _Text.of(text)
-    phrased: dict[str, HeadingQuestion] = {}
+    prose = _Prose.of(text)
+    questions: dict[str, HeadingQuestion] = {}
     for heading in dict.fromkeys(headings):
-        if (found := _phrased(_bare(heading), body)) and _fits(found.question):
-            vague = len(content_words(found.question)) < 2
-            phrased.setdefault(found.question.casefold(), HeadingQuestion(found.question, found.rank + 2 * vague))
-    return sorted(phrased.values(), key=lambda one: one.rank)
+        if (question := _to_question(_strip_number(heading), prose)) and _has_good_length(question.question):
+            vague = len(content_words(question.question)) < 2
+            ranked = HeadingQuestion(question.question, question.rank + 2 * vague)
+            questions.setdefault(question.question.casefold(), ranked)
+    return sorted(questions.values(), key=lambda question: question.rank)
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
-    """A document's prose on one line, and how often each word is small in it, or large in the middle of a sentence."""
+class _Prose:
+    """The prose of a document on one line, and how often it has each word in lower case and capitalized."""
 
-    prose: str
-    small: Counter[str]
-    large: Counter[str]
+    text: str
+    lowercase: Counter[str]
+    capitalized: Counter[str]
+    """Only inside sentences, where a capital shows a name."""
     english: bool
 
     @classmethod
-    def of(cls, text: str) -> "_Text":
-        prose = " ".join(_PARAGRAPH.sub(" . ", _NOT_PROSE.sub("", _unfenced(text))).split())
+    def of(cls, text: str) -> "_Prose":
+        prose = " ".join(_BLOCK_BREAK.sub(" . ", _NOT_PROSE.sub("", _strip_code_blocks(text))).split())
         english = detect_language(prose) == ENGLISH and not mostly_non_latin(prose)
-        return cls(prose, Counter(_SMALL.findall(prose)), Counter(_LARGE.findall(prose)), english)
+        return cls(prose, Counter(_LOWERCASE_WORD.findall(prose)), Counter(_CAPITALIZED_WORD.findall(prose)), english)
 
 
-def _unfenced(text: str) -> str:
-    """Without its listings; one that never closes goes on to the end."""
+def _strip_code_blocks(text: str) -> str:
+    """The text without fenced code; a fence that is never closed runs to the end."""
     lines: list[str] = []
     open_fence = ""
     for line in text.splitlines():
@@ -125,112 +129,127 @@ def _unfenced(text: str) -> str:
     return "\n".join(lines)
 
 
-def _bare(heading: str) -> str:
-    """Without its number and emphasis, on one line."""
+def _strip_number(heading: str) -> str:
+    """The heading without its number and emphasis, on one line."""
     line = " ".join(_EMPHASIS.sub("", heading).split())
-    return _NUMBERED.sub("", line).strip(" .:–—-")
+    return _LEADING_NUMBER.sub("", line).strip(" .:–—-")
 
 
-def _fits(question: str) -> bool:
-    many = len(question.split()) > _MOST_WORDS
-    return _SHORTEST <= len(question) <= _LONGEST and not many and question.isprintable()
+def _has_good_length(question: str) -> bool:
+    few_words = len(question.split()) <= _MAX_WORDS
+    return _MIN_CHARACTERS <= len(question) <= _MAX_CHARACTERS and few_words and question.isprintable()
 
 
-def _phrased(heading: str, text: _Text) -> HeadingQuestion | None:
-    if _CODE.search(heading) or not any(mark.isalpha() for mark in heading):
+def _to_question(heading: str, prose: _Prose) -> HeadingQuestion | None:
+    """The question that a heading stands for; None where no rule applies."""
+    if _CODE.search(heading) or not any(character.isalpha() for character in heading):
         return None
-    if _ASKS.search(heading):
-        return None if _POINTS.search(heading) or ":" in heading else _as_it_is(heading)
-    spoken = heading.split()
-    if not text.english or mostly_non_latin(heading) or _POINTS.search(heading) or len(spoken) > _MOST_WORDS:
+    if _ENDS_WITH_QUESTION_MARK.search(heading):
+        return None if _REFERENCE.search(heading) or ":" in heading else _existing_question(heading)
+    words = heading.split()
+    if not prose.english or mostly_non_latin(heading) or _REFERENCE.search(heading) or len(words) > _MAX_WORDS:
         return None
-    if all(word.casefold().strip(".,:!") in _FRONT_MATTER for word in spoken):
+    if all(word.casefold().strip(".,:!") in _GENERIC_WORDS for word in words):
         return None
-    heading = _spoken(heading, text)
-    return _made(heading) or _how(heading) or _what(heading, text)
+    heading = _to_sentence_case(heading, prose)
+    return _question_from_template(heading) or _how_question(heading) or _what_question(heading, prose)
 
 
-def _as_it_is(heading: str) -> HeadingQuestion | None:
-    """A question of a book; one of two words, "Why robots?", hangs on what stands around it."""
-    few = not mostly_non_latin(heading) and len(heading.split()) < 3
-    return None if few else HeadingQuestion(heading, 0)
+def _existing_question(heading: str) -> HeadingQuestion | None:
+    """A heading that is a question; not one of two words such as "Why robots?", which needs its context."""
+    too_short = not mostly_non_latin(heading) and len(heading.split()) < 3
+    return None if too_short else HeadingQuestion(heading, 0)
 
 
-def _spoken(heading: str, text: _Text) -> str:
-    """A heading as it is spelt in a sentence: what the text writes large in the middle of one is a name."""
-    spelt = []
+def _to_sentence_case(heading: str, prose: _Prose) -> str:
+    """The heading as it is written inside a sentence: words that the text capitalizes there are names."""
+    words = []
     for place, word in enumerate(heading.split()):
-        usual = word[:1].isupper() and not any(mark.isupper() for mark in word[1:])
-        known = text.small[word.lower()] or (place == 0 and word.isalpha())
-        spelt.append(word.lower() if usual and known and text.large[word] <= text.small[word.lower()] else word)
-    return " ".join(spelt)
+        only_first_capital = word[:1].isupper() and not any(character.isupper() for character in word[1:])
+        known = prose.lowercase[word.lower()] or (place == 0 and word.isalpha())
+        is_name = prose.capitalized[word] > prose.lowercase[word.lower()]
+        words.append(word.lower() if only_first_capital and known and not is_name else word)
+    return " ".join(words)
 
 
-def _made(heading: str) -> HeadingQuestion | None:
-    for pattern, makes in _MAKES:
-        if found := pattern.fullmatch(heading):
-            asked = makes.format(**found.groupdict())
-            return HeadingQuestion(asked[0].upper() + asked[1:], 2 if "which" in found.groupdict() else 1)
+def _question_from_template(heading: str) -> HeadingQuestion | None:
+    """ "How to walk" -> "How do you walk?" """
+    for pattern, template in _QUESTION_TEMPLATES:
+        if match := pattern.fullmatch(heading):
+            question = template.format(**match.groupdict())
+            return HeadingQuestion(question[0].upper() + question[1:], 2 if "which" in match.groupdict() else 1)
     return None
 
 
-def _how(heading: str) -> HeadingQuestion | None:
+def _how_question(heading: str) -> HeadingQuestion | None:
     """ "Choosing a sensor", or "Choose a sensor" -> "How do you choose a sensor?" """
     first, _, rest = heading.partition(" ")
-    doing = first.casefold()
-    verb = _VERBS.get(doing) or (doing if doing in _DOES else None)
-    determined = bool(_DETERMINED.match(rest))
-    if (
-        not verb
-        or not rest
-        or _JOINED.search(f" {rest} ")
-        or ((verb == doing or doing in _DESCRIBING) and not determined)
-    ):
+    first_word = first.casefold()
+    verb = _VERB_BY_GERUND.get(first_word) or (first_word if first_word in _VERBS else None)
+    if not verb or not rest or _CONJUNCTION_OR_PUNCTUATION.search(f" {rest} "):
         return None
-    return HeadingQuestion(f"How do you {verb} {rest}?", 2 if determined or _is_plural(rest) else 3)
+    has_determiner = bool(_DETERMINER_OR_PREPOSITION.match(rest))
+    may_be_noun_phrase = verb == first_word or first_word in _ADJECTIVE_GERUNDS
+    if may_be_noun_phrase and not has_determiner:
+        return None
+    return HeadingQuestion(f"How do you {verb} {rest}?", 2 if has_determiner or _is_plural(rest) else 3)
 
 
-def _what(heading: str, text: _Text) -> HeadingQuestion | None:
-    """ "Capture point" -> "What is the capture point?", as the text speaks of it; nothing, where it does not."""
-    thing = re.sub(r"^(?:the|an?)\s+", "", heading, flags=re.IGNORECASE)
-    head = _INSIDE.split(thing, maxsplit=1)[0].split()[-1:]
-    first, _, rest = thing.casefold().partition(" ")
-    does = first in _VERBS or first in function_words(ENGLISH)
-    general = all(word in _FRONT_MATTER for word in split_words(thing.casefold()))
-    if not head or general or does or _JOINED.search(thing) or _DETERMINED.match(rest):
+def _what_question(heading: str, prose: _Prose) -> HeadingQuestion | None:
+    """ "Capture point" -> "What is the capture point?", with the article that the text uses; None where it has none."""
+    term = re.sub(r"^(?:the|an?)\s+", "", heading, flags=re.IGNORECASE)
+    head_noun = _PREPOSITION.split(term, maxsplit=1)[0].split()[-1:]
+    first, _, rest = term.casefold().partition(" ")
+    is_action = first in _VERB_BY_GERUND or first in function_words(ENGLISH)
+    is_generic = all(word in _GENERIC_WORDS for word in split_words(term.casefold()))
+    if not head_noun or is_generic or is_action:
         return None
-    plural = _is_plural(head[0])
-    said = Counter(_said(thing, text.prose))
-    if plural and not said and thing.endswith(head[0]):
-        plural, thing = False, thing[:-1]
-        said = Counter(one for one in _said(thing, text.prose) if one == "a")
-    often = said["the"] > said[""] if rest and not plural else said["the"] >= max(_SURELY, 2 * said[""])
-    definite = often and not thing.endswith("ics")
-    if plural and said:
-        return HeadingQuestion(f"What are {'the ' if definite else ''}{thing}?", 1)
-    if said["a"] > said[""]:
-        return HeadingQuestion(f"What is {'an' if thing[0] in 'aeiouAEIOU' else 'a'} {thing}?", 1)
+    if _CONJUNCTION_OR_PUNCTUATION.search(term) or _DETERMINER_OR_PREPOSITION.match(rest):
+        return None
+    plural = _is_plural(head_noun[0])
+    articles = Counter(_articles_before(term, prose.text))
+    if plural and not articles and term.endswith(head_noun[0]):
+        plural, term = False, term[:-1]
+        articles = Counter(article for article in _articles_before(term, prose.text) if article == "a")
+    return _choose_article(term, articles, plural=plural, several_words=bool(rest))
+
+
+def _choose_article(term: str, articles: Counter[str], *, plural: bool, several_words: bool) -> HeadingQuestion | None:
+    """ "What is …?" with the article that the text uses most with the term; None where the text does not use it."""
+    if several_words and not plural:
+        mostly_definite = articles["the"] > articles[""]
+    else:
+        mostly_definite = articles["the"] >= max(_MIN_DEFINITE_USES, 2 * articles[""])
+    definite = mostly_definite and not term.endswith("ics")
+    if plural and articles:
+        return HeadingQuestion(f"What are {'the ' if definite else ''}{term}?", 1)
+    if articles["a"] > articles[""]:
+        return HeadingQuestion(f"What is {'an' if term[0] in 'aeiouAEIOU' else 'a'} {term}?", 1)
     if definite:
-        return HeadingQuestion(f"What is the {thing}?", 1)
-    return HeadingQuestion(f"What is {thing}?", 2) if said[""] and (rest or thing.endswith(_UNCOUNTED)) else None
+        return HeadingQuestion(f"What is the {term}?", 1)
+    if articles[""] and (several_words or term.endswith(_UNCOUNTABLE_ENDINGS)):
+        return HeadingQuestion(f"What is {term}?", 2)
+    return None
 
 
 def _is_plural(noun: str) -> bool:
-    return noun.endswith("s") and not noun.endswith(_SINGULAR) and not any(mark.isupper() for mark in noun[1:])
+    has_inner_capital = any(character.isupper() for character in noun[1:])
+    return noun.endswith("s") and not noun.endswith(_SINGULAR_ENDINGS) and not has_inner_capital
 
 
-def _said(thing: str, prose: str) -> Iterator[str]:
-    """Every time the text speaks of a thing: with which article, "a", "the" or "".
+def _articles_before(term: str, prose: str) -> Iterator[str]:
+    """The article before each use of a term in the text: "a", "the" or "".
 
-    Of "the capture point controller" it is not known whether there is a capture point, so that does not count.
+    "The capture point controller" does not count: it does not show whether there is a capture point.
     """
-    little = function_words(ENGLISH)
-    for found in re.finditer(re.escape(thing), prose, re.IGNORECASE):
-        led = _BEFORE.search(prose[max(0, found.start() - _NEAR) : found.start()])
-        followed = _AFTER.match(prose[found.end() : found.end() + _NEAR])
-        if not led or not followed:
+    without_content = function_words(ENGLISH)
+    for match in re.finditer(re.escape(term), prose, re.IGNORECASE):
+        preceding = _PRECEDING_WORD.search(prose[max(0, match.start() - _CONTEXT_CHARACTERS) : match.start()])
+        following = _FOLLOWING_WORD.match(prose[match.end() : match.end() + _CONTEXT_CHARACTERS])
+        if not preceding or not following:
             continue
-        before, after = (led["word"] or "").casefold(), followed["word"] or ""
-        goes_on = after and after not in little and not (before in ("a", "an") and after.endswith("s"))
-        if not goes_on and before not in _POINTING and (not before or before in little):
+        before, after = (preceding["word"] or "").casefold(), following["word"] or ""
+        is_verb = before in ("a", "an") and after.endswith("s")
+        is_longer_term = after and after not in without_content and not is_verb
+        if not is_longer_term and before not in _DEMONSTRATIVES and (not before or before in without_content):
             yield {"a": "a", "an": "a", "the": "the"}.get(before, "")

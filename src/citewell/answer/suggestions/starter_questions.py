@@ -1,6 +1,6 @@
-"""First questions for an empty page: made of the book's own headings, shown only where the book surely answers them.
+"""Suggests first questions for an empty chat: made from the documents' headings, only those that they surely answer.
 
-No language model is asked, and no more than `TRIES` searches are made.
+Calls no LLM, and searches at most `MAX_SEARCHES` times.
 """
 
 import asyncio
@@ -16,55 +16,60 @@ from citewell.models import DocumentSummary, Project
 from citewell.ports import Library
 
 MAX_SUGGESTIONS = 4
-TRIES = 16
-_PASSAGES = 5  # that an answer looks at
-_HEADINGS, _CHARACTERS = 60, 100_000  # of a document that are read: a whole book may be one
+MAX_SEARCHES = 16
+_MAX_PASSAGES = 5  # as many as an answer uses
+_MAX_HEADINGS, _MAX_CHARACTERS = 60, 100_000  # read of one document: it may be a whole book
 
 
 async def suggest_questions(project: Project, *, engines: AnswerEngines, library: Library) -> list[str]:
-    """Up to four questions, one of a document at most, from all over the book; the same for the same book."""
-    found: list[str] = []
-    for part in parts(await library.documents(project)):
-        for document, question in await _phrased(part, library):
-            if question not in found and await _answers(question, document, project=project, engines=engines):
-                found.append(question)
+    """Up to four questions, at most one from a document, from all over the project; the same for the same documents."""
+    suggestions: list[str] = []
+    for documents in sample_documents(await library.documents(project)):
+        for document_id, question in await _best_questions(documents, library):
+            if question not in suggestions and await _is_answered_by(
+                document_id, question, project=project, engines=engines
+            ):
+                suggestions.append(question)
                 break
-    return found
+    return suggestions
 
 
-def parts(documents: Sequence[DocumentSummary]) -> list[list[DocumentSummary]]:
-    """The book in up to four parts, of each as many documents as may be tried, evenly from first to last. Pure."""
+def sample_documents(documents: Sequence[DocumentSummary]) -> list[list[DocumentSummary]]:
+    """Documents to try, in a list for each suggestion: evenly from the first to the last. Pure."""
     count = min(MAX_SUGGESTIONS, len(documents))
-    cut = [documents[place * len(documents) // count : (place + 1) * len(documents) // count] for place in range(count)]
-    return [_evenly(part, TRIES // MAX_SUGGESTIONS) for part in cut]
+    parts = [
+        documents[place * len(documents) // count : (place + 1) * len(documents) // count] for place in range(count)
+    ]
+    return [_evenly_spaced(part, MAX_SEARCHES // MAX_SUGGESTIONS) for part in parts]
 
 
-def _evenly(documents: Sequence[DocumentSummary], most: int) -> list[DocumentSummary]:
-    count = min(most, len(documents))
+def _evenly_spaced(documents: Sequence[DocumentSummary], limit: int) -> list[DocumentSummary]:
+    """At most `limit` of the documents, evenly from the first to the last."""
+    count = min(limit, len(documents))
     return [documents[(2 * place + 1) * len(documents) // (2 * count)] for place in range(count)]
 
 
-async def _phrased(documents: Sequence[DocumentSummary], library: Library) -> list[tuple[UUID, str]]:
-    """As many questions as may be tried: the best of every document before the second best of any."""
-    every: list[tuple[int, int, UUID, str]] = []
+async def _best_questions(documents: Sequence[DocumentSummary], library: Library) -> list[tuple[UUID, str]]:
+    """As many questions as may be searched for: the best of each document before the second best of any."""
+    ranked: list[tuple[int, int, UUID, str]] = []
     for document in documents:
         chunks = [chunk async for batch in library.chunks(document.id) for _, chunk in batch]
         headings = dict.fromkeys(heading for chunk in chunks for heading in (chunk.chapter, *chunk.headings))
         text = "\n\n".join(chunk.text for chunk in chunks)
-        # Words take time, and nobody else should wait for it.
-        asked = await asyncio.to_thread(heading_questions, list(headings)[:_HEADINGS], text[:_CHARACTERS])
-        every += [(turn, one.rank, document.id, one.question) for turn, one in enumerate(asked)]
-    every.sort(key=lambda one: one[:2])
-    return [(document, question) for _, _, document, question in every[: TRIES // MAX_SUGGESTIONS]]
+        # In a thread: this takes time, and must not block the event loop.
+        questions = await asyncio.to_thread(heading_questions, list(headings)[:_MAX_HEADINGS], text[:_MAX_CHARACTERS])
+        ranked += [(place, question.rank, document.id, question.question) for place, question in enumerate(questions)]
+    ranked.sort(key=lambda row: row[:2])
+    return [(document_id, question) for _, _, document_id, question in ranked[: MAX_SEARCHES // MAX_SUGGESTIONS]]
 
 
-async def _answers(question: str, document: UUID, *, project: Project, engines: AnswerEngines) -> bool:
-    """Whether an answer would be sure of itself, and would come from this document before all others."""
-    asked = resolve_follow_up(question)
-    if asked.question != question or not asked.wants_answer:
+async def _is_answered_by(document_id: UUID, question: str, *, project: Project, engines: AnswerEngines) -> bool:
+    """Whether the answer would be confident, with the best passage from this document."""
+    resolved = resolve_follow_up(question)
+    if resolved.question != question or not resolved.wants_answer:
         return False
-    found = await retrieve(question, project=project.id, engines=engines, limit=_PASSAGES)
-    if not found.passages or found.passages[0].chunk.document_id != document:
+    retrieval = await retrieve(question, project=project.id, engines=engines, limit=_MAX_PASSAGES)
+    if not retrieval.passages or retrieval.passages[0].chunk.document_id != document_id:
         return False
-    scored = score_candidates(question, found.passages, found.weights)
-    return bool(estimate_confidence(question, found, scored) >= CONFIDENCE_BANDS["weak"])
+    candidates = score_candidates(question, retrieval.passages, retrieval.weights)
+    return bool(estimate_confidence(question, retrieval, candidates) >= CONFIDENCE_BANDS["weak"])

@@ -1,7 +1,7 @@
-"""Tell a quotation with one thing changed: another number, unit or name, a "not" more or less, an opposite. Pure.
+"""Detects a quotation with one thing changed: a number, unit or name, a negation, an opposite. Pure.
 
-Claims that people judged hold next to none of these, so nothing fitted on them minds one wrong digit among twenty
-right words (docs/log.md). This is a rule instead, and speaks only where nearly every word is the text's own.
+Claims that people judged contain next to none of these, so a model fitted on them does not notice one wrong digit among
+twenty right words (docs/log.md). This is a rule instead; it applies only where nearly every word is from the text.
 """
 
 from collections.abc import Sequence
@@ -18,87 +18,97 @@ from citewell.answer.support.passage_facts import (
 from citewell.answer.support.quantities import Quantity, contains_quantity, find_quantities
 
 ALTERED_QUOTE_FACTOR = 0.2
-"""What is left of the probability of a sentence that quotes with one thing changed."""
+"""The probability of a sentence that is an altered quote is multiplied by this."""
 
-_READ = 100  # words; what is longer is no sentence
-_NEW = 3  # words at most, and of the sentence at most a third
-_LONGER = 1.5  # times the sentence, at most, for the part of theirs that speaks of the same
-_RARE = 0.6  # so that a capital letter is more than the start of a sentence
-_IN_ORDER = 0.75  # of the other words, pairs that stand side by side in the text as well
+_MIN_WORDS, _MAX_WORDS = 3, 100
+_MAX_NEW_WORDS = 3
+_MAX_NEW_SHARE = 1 / 3  # of the sentence
+_MAX_LENGTH_RATIO = 1.5  # of the shared part of the text's sentence to the sentence
+_MIN_NAME_RARITY = 0.6  # below, a capital letter may be just the start of a sentence
+_MIN_ORDERED_SHARE = 0.75  # of the bigrams without new words that the text has as well
 
 
-def is_altered_quote(sentence: str, evidence: PassageFacts) -> bool:
-    """Whether a sentence says nearly word for word what a sentence of the text does, but something else in one place.
+def is_altered_quote(sentence: str, facts: PassageFacts) -> bool:
+    """Whether a sentence repeats a sentence of the text nearly word for word, but contradicts it in one place.
 
-    misquotes("The tower is 330 m high.", read("The tower is 300 m high.")) -> True
+    is_altered_quote("The tower is 330 m high.", read_facts("The tower is 300 m high.")) -> True
     """
-    spoken = words_with_stems(sentence, evidence.tongue)
-    if not 3 <= len(spoken) <= _READ:
+    words = words_with_stems(sentence, facts.language)
+    if not _MIN_WORDS <= len(words) <= _MAX_WORDS:
         return False
-    nearest = _nearest(spoken, evidence)
-    theirs = _shared_part(evidence.sentences[nearest], spoken)
-    new, old = _without(spoken, theirs), _without(evidence.sentences[nearest], spoken)
-    if len(new) > min(_NEW, len(spoken) / 3) or len(theirs) > _LONGER * len(spoken) + 1:
+    nearest = _most_similar_sentence(words, facts)
+    original = _shared_part(facts.sentences[nearest], words)
+    new_words = _words_not_in(words, original)
+    replaced_words = _words_not_in(facts.sentences[nearest], words)
+    if len(new_words) > min(_MAX_NEW_WORDS, len(words) * _MAX_NEW_SHARE):
         return False
-    if not _in_order(spoken, new, evidence):
+    if len(original) > _MAX_LENGTH_RATIO * len(words) + 1 or not _is_in_order(words, new_words, facts):
         return False
-    numbers = find_quantities(sentence)
-    known = [one for said in evidence.quantities[nearest : nearest + 2] for one in said]
-    sides = opposite_sides(old)
+    nearby_quantities = [quantity for quantities in facts.quantities[nearest : nearest + 2] for quantity in quantities]
+    replaced_sides = opposite_sides(replaced_words)
     return (
-        _negated(_shared_part(spoken, theirs), theirs, evidence.tongue)
-        or _other_number(numbers, known)
-        or any((pair, 1 - side) in sides for pair, side in opposite_sides(new))
-        or _other_name(new, old, (spoken[0], evidence.sentences[nearest][0]), evidence)
+        _negation_differs(_shared_part(words, original), original, facts.language)
+        or _number_differs(find_quantities(sentence), nearby_quantities)
+        or any((pair, 1 - side) in replaced_sides for pair, side in opposite_sides(new_words))
+        or _name_differs(new_words, replaced_words, (words[0], facts.sentences[nearest][0]), facts)
     )
 
 
-def _nearest(spoken: Sequence[Word], evidence: PassageFacts) -> int:
-    """The sentence that says most of these words; of several, the one that says least else."""
-    said = [0] * len(evidence.sentences)
-    for stem in {word.stem for word in spoken}:
-        for number in evidence.spoken_in.get(stem, ()):
-            said[number] += 1
-    return max(range(len(said)), key=lambda number: (said[number], -len(evidence.sentences[number])))
+def _most_similar_sentence(words: Sequence[Word], facts: PassageFacts) -> int:
+    """The number of the sentence that has most of these words; the shortest of several."""
+    shared = [0] * len(facts.sentences)
+    for stem in {word.stem for word in words}:
+        for number in facts.sentences_by_stem.get(stem, ()):
+            shared[number] += 1
+    return max(range(len(shared)), key=lambda number: (shared[number], -len(facts.sentences[number])))
 
 
 def _shared_part(words: tuple[Word, ...], others: Sequence[Word]) -> tuple[Word, ...]:
-    """From the first word to the last that the others hold as well."""
-    known = {word.stem for word in others}
-    shared = [at for at, word in enumerate(words) if word.stem in known]
-    return words[shared[0] : shared[-1] + 1] if shared else ()
+    """The words from the first to the last one that the others have as well."""
+    other_stems = {word.stem for word in others}
+    places = [place for place, word in enumerate(words) if word.stem in other_stems]
+    return words[places[0] : places[-1] + 1] if places else ()
 
 
-def _without(words: Sequence[Word], others: Sequence[Word]) -> tuple[Word, ...]:
-    known = {word.stem for word in others}
-    return tuple(word for word in words if word.stem not in known)
+def _words_not_in(words: Sequence[Word], others: Sequence[Word]) -> tuple[Word, ...]:
+    other_stems = {word.stem for word in others}
+    return tuple(word for word in words if word.stem not in other_stems)
 
 
-def _in_order(spoken: Sequence[Word], new: Sequence[Word], evidence: PassageFacts) -> bool:
-    """Whether the words that are not new stand side by side as in the text; one pair may be torn by the change."""
-    other = {word.stem for word in new}
-    kept = [(one.stem, two.stem) for one, two in pairwise(spoken) if one.stem not in other and two.stem not in other]
-    torn = sum(pair not in evidence.pairs for pair in kept)
-    return torn <= max(1, (1 - _IN_ORDER) * len(kept))
+def _is_in_order(words: Sequence[Word], new_words: Sequence[Word], facts: PassageFacts) -> bool:
+    """Whether the words that are not new stand side by side as in the text; the change may separate one pair."""
+    new_stems = {word.stem for word in new_words}
+    bigrams = [
+        (first.stem, second.stem)
+        for first, second in pairwise(words)
+        if first.stem not in new_stems and second.stem not in new_stems
+    ]
+    separated = sum(bigram not in facts.bigrams for bigram in bigrams)
+    return separated <= max(1, (1 - _MIN_ORDERED_SHARE) * len(bigrams))
 
 
-def _negated(ours: tuple[Word, ...], theirs: tuple[Word, ...], tongue: str) -> bool:
-    return (count_negations("", ours, tongue) - count_negations("", theirs, tongue)) % 2 == 1
+def _negation_differs(words: tuple[Word, ...], original: tuple[Word, ...], language: str) -> bool:
+    return (count_negations("", words, language) - count_negations("", original, language)) % 2 == 1
 
 
-def _other_number(ours: Sequence[Quantity], theirs: Sequence[Quantity]) -> bool:
-    """Whether a number, or what it counts, is another."""
-    return bool(theirs) and any(not contains_quantity(theirs, one, unit=bool(one.measures)) for one in ours)
+def _number_differs(quantities: Sequence[Quantity], originals: Sequence[Quantity]) -> bool:
+    """Whether a number, or its unit, is not one of the text's numbers."""
+    return bool(originals) and any(
+        not contains_quantity(originals, quantity, same_unit=bool(quantity.measures)) for quantity in quantities
+    )
 
 
-def _other_name(new: Sequence[Word], old: Sequence[Word], starts: Sequence[Word], evidence: PassageFacts) -> bool:
-    """Whether a name that the text does not know stands where it has another. A pronoun replaced is no lie."""
-    strange = [word for word in new if word.stem not in evidence.places]
-    return any(_is_name(word, starts) for word in strange) and any(_is_name(word, starts) for word in old)
+def _name_differs(
+    new_words: Sequence[Word], replaced_words: Sequence[Word], first_words: Sequence[Word], facts: PassageFacts
+) -> bool:
+    """Whether a name that is not in the text replaces another. A pronoun instead of a name is no contradiction."""
+    unknown_words = [word for word in new_words if word.stem not in facts.positions]
+    has_new_name = any(_is_name(word, first_words) for word in unknown_words)
+    return has_new_name and any(_is_name(word, first_words) for word in replaced_words)
 
 
-def _is_name(word: Word, starts: Sequence[Word]) -> bool:
-    """A capital letter says so, but at the start of a sentence only of a word that is not common."""
+def _is_name(word: Word, first_words: Sequence[Word]) -> bool:
+    """Whether a capital letter shows a name; at the start of a sentence only for a rare word."""
     if not (word.written[0].isupper() and word.written.isalpha()):
         return False
-    return rarity(word.stem) >= _RARE or all(word is not start for start in starts)
+    return rarity(word.stem) >= _MIN_NAME_RARITY or all(word is not first for first in first_words)

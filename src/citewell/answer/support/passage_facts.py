@@ -1,6 +1,6 @@
-"""A cited text taken apart once, so that any number of sentences can be held against it. Pure.
+"""Facts about a text, extracted once so that many sentences can be checked against it. Pure.
 
-Knows words, their order and places, numbers, negations and opposites; not what makes a sentence supported.
+Extracts words, their order and positions, numbers, negations and opposites; does not judge what a sentence needs.
 """
 
 import re
@@ -24,21 +24,22 @@ from citewell.text import (
 )
 
 Opposite = tuple[int, int]
-"""A side of a pair: "more" is (0, 0), "less" is (0, 1)."""
+"""One side of a pair of opposites: "more" is (0, 0), "less" is (0, 1)."""
 
-_NO_WORDS = re.compile(r"https?://\S+")
-_YES = re.compile(
+_URL = re.compile(r"https?://\S+")
+_LEADING_YES_OR_NO = re.compile(
     r"^(?:(?:no|sure|well|okay|ok|of course|certainly)\s*[,!.:]|(?:yes|yeah)\b[,!.:\s]*)\s*", re.IGNORECASE
 )
-_MARKS = re.compile(r"[`*_#>|]+|\[\^?\d{1,3}(?:[,–-]\s?\d{1,3})*\]|【\d{1,3}】")
-_BREAK = re.compile(r"\n+|(?<=\s)#+\s")
-_GRAM = 4
-_NO_IN_CHINESE = re.compile("[不没沒無无未]")
-_FIRST_WORD = 1996  # where BERT's vocabulary turns from signs to words, most frequent first
-_UNKNOWN, _NUMBER = 1.0, 0.9
+_MARKDOWN_OR_CITATION = re.compile(r"[`*_#>|]+|\[\^?\d{1,3}(?:[,–-]\s?\d{1,3})*\]|【\d{1,3}】")
+_BLOCK_BREAK = re.compile(r"\n+|(?<=\s)#+\s")
+_NGRAM_LETTERS = 4
+_CHINESE_NEGATION = re.compile("[不没沒無无未]")
+_FIRST_WORD = 1996  # where BERT's vocabulary turns from symbols to words, most frequent first
+_UNKNOWN_WORD_RARITY, _NUMBER_RARITY = 1.0, 0.9
+_SCRIPT_SAMPLE_CHARACTERS = 2000
 
 
-class Word(NamedTuple):  # made a thousand times per chunk, and much sooner than a frozen dataclass
+class Word(NamedTuple):  # a thousand per chunk: a named tuple is made much faster than a frozen dataclass
     """A word as written, and its stem."""
 
     written: str
@@ -49,121 +50,131 @@ class Word(NamedTuple):  # made a thousand times per chunk, and much sooner than
 class PassageFacts:
     """What a text says, by sentence and by word."""
 
-    tongue: str
-    other_letters: bool
+    language: str
+    non_latin: bool
     sentences: tuple[tuple[Word, ...], ...]
-    places: dict[str, list[int]]
-    """Where each stem stands, counted in words."""
-    spoken_in: dict[str, list[int]]
-    """The sentences that say each stem."""
-    pairs: frozenset[tuple[str, str]]
-    triples: frozenset[tuple[str, str, str]]
-    letters: frozenset[str]
+    positions: dict[str, list[int]]
+    """Where each stem occurs, counted in words."""
+    sentences_by_stem: dict[str, list[int]]
+    """The numbers of the sentences that contain each stem."""
+    bigrams: frozenset[tuple[str, str]]
+    trigrams: frozenset[tuple[str, str, str]]
+    ngrams: frozenset[str]
     """Runs of letters inside its words."""
-    letters_by_sentence: tuple[frozenset[str], ...]
+    ngrams_by_sentence: tuple[frozenset[str], ...]
     quantities: tuple[tuple[Quantity, ...], ...]
+    """The numbers of each sentence."""
     negations: tuple[int, ...]
+    """How many negations each sentence has."""
     opposites: tuple[frozenset[Opposite], ...]
-    content: tuple[int, ...]
-    """How many words of each sentence say something."""
+    """The sides of opposites that the words of each sentence are on."""
+    content_counts: tuple[int, ...]
+    """How many content words each sentence has."""
 
 
 @lru_cache(maxsize=512)
 def read_facts(text: str) -> PassageFacts:
-    """The text as evidence."""
-    text = _NO_WORDS.sub(" ", text)
-    tongue = detect_language(text)
-    little = function_words(tongue)
-    spoken = [block[start:end] for block in _BREAK.split(text) for start, end in sentence_spans(block)]
-    taken = [(said, found) for said in spoken if (found := words_with_stems(said, tongue))]
-    places: dict[str, list[int]] = {}
-    spoken_in: dict[str, list[int]] = {}
+    """The facts of a text."""
+    text = _URL.sub(" ", text)
+    language = detect_language(text)
+    without_content = function_words(language)
+    spans = [block[start:end] for block in _BLOCK_BREAK.split(text) for start, end in sentence_spans(block)]
+    sentences = [(sentence, words) for sentence in spans if (words := words_with_stems(sentence, language))]
+    positions: dict[str, list[int]] = {}
+    sentences_by_stem: dict[str, list[int]] = {}
     order: list[str] = []
-    for number, (_, found) in enumerate(taken):
-        for word in found:
-            places.setdefault(word.stem, []).append(len(order))
+    for number, (_, words) in enumerate(sentences):
+        for word in words:
+            positions.setdefault(word.stem, []).append(len(order))
             order.append(word.stem)
-            into = spoken_in.setdefault(word.stem, [])
-            if not into or into[-1] != number:
-                into.append(number)
-    letters = tuple(frozenset().union(*(letter_ngrams(word.stem) for word in found)) for _, found in taken)
+            numbers = sentences_by_stem.setdefault(word.stem, [])
+            if not numbers or numbers[-1] != number:
+                numbers.append(number)
+    ngrams = tuple(frozenset().union(*(letter_ngrams(word.stem) for word in words)) for _, words in sentences)
     return PassageFacts(
-        tongue,
-        not text.isascii() and mostly_non_latin(text[:2000]),
-        tuple(found for _, found in taken),
-        places,
-        spoken_in,
-        frozenset(pairwise(order)),
-        frozenset(zip(order, order[1:], order[2:], strict=False)),
-        frozenset().union(*letters),
-        letters,
-        tuple(tuple(find_quantities(said)) for said, _ in taken),
-        tuple(count_negations(said, found, tongue) for said, found in taken),
-        tuple(opposite_sides(found) for _, found in taken),
-        tuple(sum(word.written.casefold() not in little for word in found) for _, found in taken),
+        language=language,
+        non_latin=not text.isascii() and mostly_non_latin(text[:_SCRIPT_SAMPLE_CHARACTERS]),
+        sentences=tuple(words for _, words in sentences),
+        positions=positions,
+        sentences_by_stem=sentences_by_stem,
+        bigrams=frozenset(pairwise(order)),
+        trigrams=frozenset(zip(order, order[1:], order[2:], strict=False)),
+        ngrams=frozenset().union(*ngrams),
+        ngrams_by_sentence=ngrams,
+        quantities=tuple(tuple(find_quantities(sentence)) for sentence, _ in sentences),
+        negations=tuple(count_negations(sentence, words, language) for sentence, words in sentences),
+        opposites=tuple(opposite_sides(words) for _, words in sentences),
+        content_counts=tuple(
+            sum(word.written.casefold() not in without_content for word in words) for _, words in sentences
+        ),
     )
 
 
 def claim_text(sentence: str) -> str:
-    """What a sentence claims: without the "Yes," before it, citations and Markdown."""
-    return _YES.sub("", strip_markers(sentence).strip(), count=1)
+    """What a sentence claims: without a leading "Yes,", citation markers and Markdown."""
+    return _LEADING_YES_OR_NO.sub("", strip_markers(sentence).strip(), count=1)
 
 
 def strip_markers(sentence: str) -> str:
-    return _MARKS.sub(" ", sentence)
+    """The sentence without citation markers and Markdown."""
+    return _MARKDOWN_OR_CITATION.sub(" ", sentence)
 
 
-def words_with_stems(text: str, tongue: str) -> tuple[Word, ...]:
-    return tuple(Word(word, stem(word, tongue)) for word in split_words(text))
+def words_with_stems(text: str, language: str) -> tuple[Word, ...]:
+    """The words of a text, each with its stem."""
+    return tuple(Word(word, stem(word, language)) for word in split_words(text))
 
 
 @lru_cache(maxsize=100_000)
 def letter_ngrams(word: str) -> frozenset[str]:
-    """The runs of four letters in a word with its edges: words of one family share most of them."""
+    """The runs of four letters in a word with its edges: related words share most of them."""
     edged = f" {word} "
-    return frozenset(edged[at : at + _GRAM] for at in range(max(1, len(edged) - _GRAM + 1)))
+    starts = range(max(1, len(edged) - _NGRAM_LETTERS + 1))
+    return frozenset(edged[start : start + _NGRAM_LETTERS] for start in starts)
 
 
-def count_negations(text: str, found: tuple[Word, ...], tongue: str) -> int:
-    """How often a sentence says no."""
-    denying = words_by_label("negations.txt").get(tongue, frozenset()) | words_by_label("negations.txt")["any"]
-    low = [word.written.casefold().replace("’", "'") for word in found]
-    said = sum(word in denying and low[at + 1 : at + 2] != ["only"] for at, word in enumerate(low))
-    return said + (0 if text.isascii() else len(_NO_IN_CHINESE.findall(text)))
+def count_negations(text: str, words: tuple[Word, ...], language: str) -> int:
+    """How many negations a sentence has; "not only" is none."""
+    negations = words_by_label("negations.txt").get(language, frozenset()) | words_by_label("negations.txt")["any"]
+    folded = [word.written.casefold().replace("’", "'") for word in words]
+    count = sum(word in negations and folded[place + 1 : place + 2] != ["only"] for place, word in enumerate(folded))
+    return count + (0 if text.isascii() else len(_CHINESE_NEGATION.findall(text)))
 
 
-def opposite_sides(found: tuple[Word, ...]) -> frozenset[Opposite]:
-    """The sides that a sentence's words take."""
-    sides = _opposites()
-    return frozenset(side for word in found for side in sides.get(word.stem, ()))
+def opposite_sides(words: tuple[Word, ...]) -> frozenset[Opposite]:
+    """The sides of opposites that words are on: "increase" on one, "decrease" on the other."""
+    sides_by_stem = _sides_by_stem()
+    return frozenset(side for word in words for side in sides_by_stem.get(word.stem, ()))
 
 
 @lru_cache(maxsize=100_000)
 def rarity(stemmed: str) -> float:
-    """How much a word narrows down what is said, from 0.05 for "the" to 1 for one outside BERT's vocabulary."""
+    """How rare a stem is in English, from 0.05 for "the" to 1 for a word outside BERT's vocabulary."""
     if stemmed.isdigit():
-        return _NUMBER
-    rank = _ranks().get(stemmed)
+        return _NUMBER_RARITY
+    rank = _frequency_ranks().get(stemmed)
     if rank is None:
-        return _UNKNOWN
+        return _UNKNOWN_WORD_RARITY
     last = len(bert_vocabulary()) - _FIRST_WORD
     return max(0.05, log(max(0, rank - _FIRST_WORD) / 10 + 1) / log(last / 10 + 1))
 
 
 @cache
-def _ranks() -> dict[str, int]:
-    found: dict[str, int] = {}
+def _frequency_ranks() -> dict[str, int]:
+    """The rank of each stem in BERT's vocabulary, most frequent first."""
+    ranks: dict[str, int] = {}
     for rank, entry in enumerate(bert_vocabulary()):
         if entry.isalpha():
-            found.setdefault(stem(entry), rank)
-    return found
+            ranks.setdefault(stem(entry), rank)
+    return ranks
 
 
 @cache
-def _opposites() -> dict[str, list[Opposite]]:
-    found: dict[str, list[Opposite]] = {}
+def _sides_by_stem() -> dict[str, list[Opposite]]:
+    """The sides of opposites that each stem is on."""
+    sides_by_stem: dict[str, list[Opposite]] = {}
     for pair, sides in enumerate(word_pairs("opposites.txt")):
         for side, words in enumerate(sides):
             for stemmed in {stem(word) for word in words}:
-                found.setdefault(stemmed, []).append((pair, side))
-    return found
+                sides_by_stem.setdefault(stemmed, []).append((pair, side))
+    return sides_by_stem

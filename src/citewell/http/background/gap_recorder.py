@@ -1,4 +1,4 @@
-"""Questions that were not covered, on their way into the database: behind the answers, which do not wait for it."""
+"""Records unanswered questions in the database, in the background: no answer waits for it."""
 
 import asyncio
 import logging
@@ -10,36 +10,36 @@ from citewell.ports import Gaps
 
 _log = logging.getLogger("citewell.http")
 
-_MOST_WAITING = 100
-_END_SECONDS = 2.0
+_QUEUE_SIZE = 100
+_CLOSE_SECONDS = 2.0
 
 
 class GapRecorder:
-    """Call it with a project and a question; while the database cannot take them, some are lost."""
+    """Call it with a project and a question. While the database does not answer, some are lost."""
 
     def __init__(self, gaps: Gaps) -> None:
         self._gaps = gaps
-        self._waiting: asyncio.Queue[tuple[UUID, str]] = asyncio.Queue(maxsize=_MOST_WAITING)
-        self._working = asyncio.create_task(self._work())
+        self._queue: asyncio.Queue[tuple[UUID, str]] = asyncio.Queue(maxsize=_QUEUE_SIZE)
+        self._task = asyncio.create_task(self._record_all())
 
     def __call__(self, project: UUID, question: str) -> None:
         with suppress(asyncio.QueueFull):
-            self._waiting.put_nowait((project, question))
+            self._queue.put_nowait((project, question))
 
     async def close(self) -> None:
-        """Keep what was asked last, if that is a matter of moments."""
+        """Record what is in the queue, if that takes no more than two seconds, and stop."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_END_SECONDS):
-                await self._waiting.join()
-        self._working.cancel()
-        await asyncio.gather(self._working, return_exceptions=True)
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self._queue.join()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _work(self) -> None:
+    async def _record_all(self) -> None:
         while True:
-            project, question = await self._waiting.get()
+            project, question = await self._queue.get()
             try:
                 await self._gaps.record(project, question)
             except StoreUnavailable as error:
-                _log.warning("a question that was not covered could not be noted: %s", error)
+                _log.warning("an unanswered question could not be recorded: %s", error)
             finally:
-                self._waiting.task_done()
+                self._queue.task_done()

@@ -1,7 +1,7 @@
-"""The OpenAPI document: what FastAPI reads off the doors, made true and readable, with real examples.
+"""The OpenAPI document: what FastAPI generates, corrected, with readable names and real examples.
 
-What it would say wrongly is put right here: we answer 400 where it promises 422, a stream's errors are JSON, and a
-door that reads no body refuses none.
+Corrections: invalid requests get 400, not 422; the errors of a stream are JSON; an endpoint without a body has no
+errors about bodies.
 """
 
 import json
@@ -17,35 +17,38 @@ from citewell.schemas.errors import ErrorCode
 Described = dict[str, Any]
 
 _TAGS = {
-    "ask": "One question, one answer, from the default project: what the chat page asks.",
-    "query": "Ask about a passage that a reader marked.",
-    "chat": "Conversations that the server keeps: follow-up questions are understood.",
-    "projects": "Any project: ask it, search it, make it, delete it.",
-    "citations": "Whether what was cited still stands.",
-    "documents": "What a project holds, and what is on its way in.",
-    "authors": "What readers asked and thought, how ingests went, how good the answers are.",
-    "operating": "For whoever runs the server.",
-    "page": "For readers, in a browser.",
+    "ask": "One question, one answer, from the default project.",
+    "query": "Ask about a passage that a reader selected.",
+    "chat": "Conversations that the server stores: follow-up questions are understood.",
+    "projects": "Any project: ask, search, create, delete.",
+    "citations": "Whether citations are still valid.",
+    "documents": "The documents of a project, and uploads.",
+    "authors": "Reports for authors: unanswered questions, votes, ingests, answer quality.",
+    "operating": "Health and metrics, for whoever runs the server.",
+    "page": "Pages for a browser.",
 }
-_SCHEMES = {
+_SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A key from `citewell keys create NAME`."},
     "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key in a header."},
 }
-_REQUEST_ID: Described = {
+_REQUEST_ID_HEADER: Described = {
     "schema": {"type": "string", "format": "uuid"},
     "description": "Finds the request in the server's log.",
 }
-_WAIT: Described = {"schema": {"type": "integer", "minimum": 1}, "description": "Seconds after which to come back."}
+_RETRY_AFTER: Described = {
+    "schema": {"type": "integer", "minimum": 1},
+    "description": "Seconds to wait before the next try.",
+}
 _CHALLENGE: Described = {"schema": {"type": "string"}, "description": "`Bearer`."}
-_HEADERS = {"429": {"Retry-After": _WAIT}, "401": {"WWW-Authenticate": _CHALLENGE}}
-_NAMES = {
+_ERROR_HEADERS = {"429": {"Retry-After": _RETRY_AFTER}, "401": {"WWW-Authenticate": _CHALLENGE}}
+_SCHEMA_NAMES = {
     "citewell__schemas__v1__chat__Source": "Source",
     "citewell__schemas__v1__chat__": "V1",
     "citewell__schemas__query__": "Query",
     "citewell__schemas__chat__": "",
     "Body_upload_document": "Upload",
 }
-_CODES: dict[str, tuple[ErrorCode, ...]] = {
+_ERROR_CODES: dict[str, tuple[ErrorCode, ...]] = {
     "400": ("EMPTY_QUERY", "QUERY_TOO_LONG", "SELECTION_TOO_LONG", "INVALID_SESSION_ID", "VALIDATION_ERROR"),
     "401": ("UNAUTHORIZED",),
     "404": ("NOT_FOUND",),
@@ -55,64 +58,67 @@ _CODES: dict[str, tuple[ErrorCode, ...]] = {
     "500": ("INTERNAL_ERROR",),
     "503": ("EMPTY_KNOWLEDGE_BASE", "QDRANT_UNAVAILABLE", "SERVICE_UNAVAILABLE", "GEMINI_UNAVAILABLE"),
 }
-_FINE = {"200": "The answer.", "201": "Made.", "202": "Taken in; it is being read.", "204": "Done."}
-_PROBLEM = {"$ref": "#/components/schemas/ErrorResponse"}
-_OF_BODIES = ("413", "415")
+_SUCCESS = {"200": "The answer.", "201": "Created.", "202": "Accepted; it is being indexed.", "204": "Done."}
+_ERROR_SCHEMA = {"$ref": "#/components/schemas/ErrorResponse"}
+_BODY_ERRORS = ("413", "415")
 
 
 def describe(app: FastAPI) -> Described:
-    """The whole document; made once."""
+    """The whole document; generated once."""
     if app.openapi_schema is None:
-        tags = [{"name": name, "description": says} for name, says in _TAGS.items()]
-        found = get_openapi(
+        tags = [{"name": name, "description": description} for name, description in _TAGS.items()]
+        document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=tags
         )
-        app.openapi_schema = _told(_renamed(found))
+        app.openapi_schema = _complete(_rename_schemas(document))
     return app.openapi_schema
 
 
 def operations(document: Described) -> Iterator[tuple[str, str, Described]]:
-    """Method, path and description of every door."""
+    """Method, path and description of every endpoint."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield method.upper(), path, operation
 
 
-def _renamed(document: Described) -> Described:
-    """Two doors may each have a `ChatRequest`; FastAPI tells them apart by module, a reader by door."""
+def _rename_schemas(document: Described) -> Described:
+    """Two modules each have a `ChatRequest`: FastAPI names them by module; readers get short names."""
     text = json.dumps(document)
-    for long, short in _NAMES.items():
-        text = text.replace(long, short)
+    for generated, short in _SCHEMA_NAMES.items():
+        text = text.replace(generated, short)
     renamed: Described = json.loads(text)
     for name, schema in renamed["components"]["schemas"].items():
         schema["title"] = name
     return renamed
 
 
-def _told(document: Described) -> Described:
-    kept = examples()
+def _complete(document: Described) -> Described:
+    """The document with examples, headers, error codes and shared error responses."""
+    recorded = examples()
     shared: dict[str, Described] = {}
     for _, path, operation in operations(document):
-        _put_right(operation, streams=path.endswith("/stream"))
-        if example := kept.doors.get(operation["operationId"]):
-            _exemplify(operation, example)
+        _correct(operation, streams=path.endswith("/stream"))
+        if example := recorded.endpoints.get(operation["operationId"]):
+            _add_example(operation, example)
         for status, response in operation["responses"].items():
-            response.setdefault("headers", {}).update({"X-Request-ID": _REQUEST_ID, **_HEADERS.get(status, {})})
-            if _schema(response) == _PROBLEM:
-                response["x-codes"] = list(_CODES.get(status, ()))
-                told = {code: {"value": value} for code, value in kept.errors.get(status, {}).items()}
-                response["content"]["application/json"].update({"examples": told} if told else {})
+            response.setdefault("headers", {}).update(
+                {"X-Request-ID": _REQUEST_ID_HEADER, **_ERROR_HEADERS.get(status, {})}
+            )
+            if _schema(response) == _ERROR_SCHEMA:
+                response["x-codes"] = list(_ERROR_CODES.get(status, ()))
+                errors = {code: {"value": value} for code, value in recorded.errors.get(status, {}).items()}
+                response["content"]["application/json"].update({"examples": errors} if errors else {})
                 if shared.setdefault(status, response) == response:
                     operation["responses"][status] = {"$ref": f"#/components/responses/{status}"}
     components = document["components"]
     components["responses"] = dict(sorted(shared.items()))
-    components["securitySchemes"] = _SCHEMES
+    components["securitySchemes"] = _SECURITY_SCHEMES
     for unused in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(unused, None)
     return document
 
 
-def _put_right(operation: Described, *, streams: bool) -> None:
+def _correct(operation: Described, *, streams: bool) -> None:
     summary, _, rest = operation.get("description", "").partition("\n\n")
     operation["summary"] = " ".join(summary.split())
     operation.pop("description", None)
@@ -121,21 +127,21 @@ def _put_right(operation: Described, *, streams: bool) -> None:
     responses = operation["responses"]
     responses.pop("422", None)
     if "requestBody" not in operation:
-        for status in _OF_BODIES:
+        for status in _BODY_ERRORS:
             responses.pop(status, None)
     for status, response in responses.items():
         if response["description"] == "Successful Response":
-            response["description"] = _FINE[status]
+            response["description"] = _SUCCESS[status]
         if streams and status == "200":
             event = {"$ref": _schema(response)["$ref"]}
             response["content"] = {"text/event-stream": _stream(event)}
-        elif _schema(response) == _PROBLEM:  # whatever the door answers when all is well
-            response["content"] = {"application/json": {"schema": _PROBLEM}}
+        elif _schema(response) == _ERROR_SCHEMA:  # whatever content type its success has
+            response["content"] = {"application/json": {"schema": _ERROR_SCHEMA}}
     operation["responses"] = dict(sorted(responses.items()))
 
 
 def _stream(event: Described) -> Described:
-    """A stream of events. `itemSchema` is OpenAPI 3.2's word for one of them; tools of 3.1 know it or leave it."""
+    """A stream of events. `itemSchema` is of OpenAPI 3.2; tools for 3.1 ignore it."""
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": event}
     item = {"type": "object", "required": ["data"], "properties": {"data": data}}
     return {"itemSchema": item, "x-event": event}
@@ -143,20 +149,23 @@ def _stream(event: Described) -> Described:
 
 def _schema(response: Described) -> Described:
     content: Described = next(iter(response.get("content", {}).values()), {})
-    found: Described = content.get("schema", {})
-    return found
+    schema: Described = content.get("schema", {})
+    return schema
 
 
-def _exemplify(operation: Described, example: Example) -> None:
-    sent = example.sent
-    given: dict[str, Described] = {"path": {**sent.path}, "query": {**sent.query}, "header": {**sent.headers}}
-    for one in operation.get("parameters", ()):
-        if one["name"] in given[one["in"]]:
-            one["examples"] = {"asked": {"value": given[one["in"]][one["name"]]}}
+def _add_example(operation: Described, example: Example) -> None:
+    request = example.request
+    values: dict[str, Described] = {
+        "path": {**request.path},
+        "query": {**request.query},
+        "header": {**request.headers},
+    }
+    for parameter in operation.get("parameters", ()):
+        if parameter["name"] in values[parameter["in"]]:
+            parameter["examples"] = {"asked": {"value": values[parameter["in"]][parameter["name"]]}}
     for content in operation.get("requestBody", {}).get("content", {}).values():
-        if sent.body is not None:
-            content["examples"] = {"asked": {"value": sent.body}}
-    answered = example.answered
+        if request.body is not None:
+            content["examples"] = {"asked": {"value": request.body}}
     for content in operation["responses"][str(example.status)].get("content", {}).values():
-        if answered is not None:
-            content["examples"] = {"answered": {"value": answered}}
+        if example.response is not None:
+            content["examples"] = {"answered": {"value": example.response}}

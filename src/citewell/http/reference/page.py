@@ -1,4 +1,4 @@
-"""The page `/docs`, made of the OpenAPI document alone. Pure: a description in, HTML out."""
+"""The page `/docs`, generated from the OpenAPI document alone. Pure: a document in, HTML out."""
 
 import json
 import re
@@ -9,34 +9,39 @@ from typing import Any
 
 from citewell.http.reference.examples import Example, examples
 from citewell.http.reference.openapi import Described, operations
-from citewell.schemas.fields import NAME, QUESTION, SOMETHING
+from citewell.schemas.fields import NAME, NOT_BLANK, QUESTION
 
-_WHO = {"open": "open to anybody", "ask": "any key", "admin": "admin key"}
-_LIMITS = {"minLength": "at least {} characters", "maxLength": "at most {} characters", "minimum": "from {}",
+_ACCESS = {"open": "open to anybody", "ask": "any key", "admin": "admin key"}
+_CONSTRAINTS = {"minLength": "at least {} characters", "maxLength": "at most {} characters", "minimum": "from {}",
            "maximum": "to {}", "exclusiveMinimum": "more than {}", "minItems": "at least {} of them",
-           "maxItems": "at most {} of them", "pattern": "like {}", "default": "{} unless said"}  # fmt: skip
+           "maxItems": "at most {} of them", "pattern": "like {}", "default": "default {}"}  # fmt: skip
 _PATTERNS = {
-    SOMETHING: "not blank",
+    NOT_BLANK: "not blank",
     QUESTION: "3 to 1,000 characters after trimming",
     NAME: "one line that neither begins nor ends with a blank",
 }
-_DEEPEST = 6
+_MAX_DEPTH = 6
 
 
 def render(document: Described) -> str:
+    """The whole page."""
     return _page(json.dumps(document))
 
 
 @lru_cache(maxsize=1)
 def _page(described: str) -> str:
     document: Described = json.loads(described)
-    doors = sorted(operations(document), key=lambda door: _order(door, document))
-    by_tag = [(tag, list(some)) for tag, some in groupby(doors, key=lambda door: door[2]["tags"][0])]
-    says = {one["name"]: one["description"] for one in document["tags"]}
-    listed = "".join(f"<h2>{_text(tag)}</h2><ul>{''.join(_entry(*door) for door in some)}</ul>" for tag, some in by_tag)
-    told = "".join(
-        f"<h2>{_text(tag)}</h2><p>{_prose(says[tag])}</p>{''.join(_door(*door, document) for door in some)}"
-        for tag, some in by_tag
+    endpoints = sorted(operations(document), key=lambda endpoint: _order(endpoint, document))
+    by_tag = [(tag, list(group)) for tag, group in groupby(endpoints, key=lambda endpoint: endpoint[2]["tags"][0])]
+    descriptions = {tag["name"]: tag["description"] for tag in document["tags"]}
+    contents = "".join(
+        f"<h2>{_text(tag)}</h2><ul>{''.join(_contents_entry(*endpoint) for endpoint in group)}</ul>"
+        for tag, group in by_tag
+    )
+    sections = "".join(
+        f"<h2>{_text(tag)}</h2><p>{_prose(descriptions[tag])}</p>"
+        f"{''.join(_endpoint_section(*endpoint, document) for endpoint in group)}"
+        for tag, group in by_tag
     )
     return f"""<!doctype html>
 <html lang="en">
@@ -48,40 +53,40 @@ def _page(described: str) -> str:
 </head>
 <body>
 <div class="layout">
-<nav aria-label="Doors"><a class="brand" href="#top">{_text(document["info"]["title"])}</a>{listed}</nav>
-<main id="top">{_opening(document)}{told}</main>
+<nav aria-label="Endpoints"><a class="brand" href="#top">{_text(document["info"]["title"])}</a>{contents}</nav>
+<main id="top">{_introduction(document)}{sections}</main>
 </div>
 </body>
 </html>
 """
 
 
-def _order(door: tuple[str, str, Described], document: Described) -> int:
-    return [one["name"] for one in document["tags"]].index(door[2]["tags"][0])
+def _order(endpoint: tuple[str, str, Described], document: Described) -> int:
+    return [tag["name"] for tag in document["tags"]].index(endpoint[2]["tags"][0])
 
 
-def _opening(document: Described) -> str:
+def _introduction(document: Described) -> str:
     info = document["info"]
     rows = "".join(
         f"<tr><td>{status}</td><td>{'<br>'.join(f'<code>{_text(code)}</code>' for code in response['x-codes'])}</td>"
         f"<td>{_prose(response['description'])}</td></tr>"
         for status, response in document["components"]["responses"].items()
     )
-    problem: Described = next(iter(examples().errors.get("400", {}).values()), {})
+    error: Described = next(iter(examples().errors.get("400", {}).values()), {})
     return f"""<h1>The HTTP API</h1>
 <p>{_prose(info["description"])} Version {_text(info["version"])}; for programs:
 <a href="/openapi.json">openapi.json</a>, for readers: <a href="/chat">the chat page</a>.</p>
-<p>On this machine the doors stand open until a key is made with <code>citewell keys create NAME</code>. From then on,
-send one as <code>Authorization: Bearer &lt;key&gt;</code> or <code>X-API-Key: &lt;key&gt;</code>; the lines below leave
-it out. The answers shown were given over the example book.</p>
+<p>On this machine every endpoint works without a key until you create one with <code>citewell keys create NAME</code>.
+From then on, send a key as <code>Authorization: Bearer &lt;key&gt;</code> or <code>X-API-Key: &lt;key&gt;</code>; the
+examples below leave it out. Their responses come from the example book.</p>
 <h2 id="errors">Errors</h2>
 <p>Every error has the same shape, and every response its <code>X-Request-ID</code>.</p>
-<section>{_block(problem)}<div class="scroll"><table>
+<section>{_code_block(error)}<div class="scroll"><table>
 <thead><tr><th>status</th><th>error_code</th><th>when</th></tr></thead>
 <tbody>{rows}</tbody></table></div></section>"""
 
 
-def _entry(method: str, path: str, operation: Described) -> str:
+def _contents_entry(method: str, path: str, operation: Described) -> str:
     return f'<li><a href="#{_text(operation["operationId"])}">{_method(method)}<code>{_path(path)}</code></a></li>'
 
 
@@ -89,18 +94,18 @@ def _method(method: str) -> str:
     return f'<span class="method {method.lower()}">{method}</span>'
 
 
-def _door(method: str, path: str, operation: Described, document: Described) -> str:
-    identity = _text(operation["operationId"])
-    shown = examples().doors.get(operation["operationId"])
+def _endpoint_section(method: str, path: str, operation: Described, document: Described) -> str:
+    operation_id = _text(operation["operationId"])
+    example = examples().endpoints.get(operation["operationId"])
     parts = [
-        f'<section id="{identity}"><h3>{_method(method)}<a href="#{identity}"><code>{_path(path)}</code></a>'
-        f'<span class="who">{_WHO[operation["x-scope"]]}</span></h3>',
+        f'<section id="{operation_id}"><h3>{_method(method)}<a href="#{operation_id}"><code>{_path(path)}</code></a>'
+        f'<span class="who">{_ACCESS[operation["x-scope"]]}</span></h3>',
         f"<p>{_prose(operation['summary'])}</p>",
         *(f"<p>{_prose(part)}</p>" for part in operation.get("description", "").split("\n\n") if part),
         _parameters(operation, document),
         _body(operation, document),
         _responses(operation, document),
-        _shown(shown, method, path) if shown else "",
+        _example(example, method, path) if example else "",
         _errors(operation),
         "</section>",
     ]
@@ -108,25 +113,26 @@ def _door(method: str, path: str, operation: Described, document: Described) -> 
 
 
 def _parameters(operation: Described, document: Described) -> str:
-    told = operation.get("parameters", [])
-    if not told:
+    parameters = operation.get("parameters", [])
+    if not parameters:
         return ""
     fields = "".join(
         _field(
-            one["name"],
-            {"description": one.get("description", ""), **one["schema"]},
+            parameter["name"],
+            {"description": parameter.get("description", ""), **parameter["schema"]},
             document,
-            must=one["required"],
-            place=one["in"],
+            required=parameter["required"],
+            place=parameter["in"],
         )
-        for one in told
+        for parameter in parameters
     )
-    return f'<h4>In the address and headers</h4><dl class="fields">{fields}</dl>'
+    return f'<h4>Parameters</h4><dl class="fields">{fields}</dl>'
 
 
 def _body(operation: Described, document: Described) -> str:
-    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
-        return f"<h4>Body, <code>{_text(kind)}</code></h4>{_fields(content['schema'], document, given=True)}"
+    for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
+        fields = _fields(content["schema"], document, in_request=True)
+        return f"<h4>Body, <code>{_text(media_type)}</code></h4>{fields}"
     return ""
 
 
@@ -135,26 +141,27 @@ def _responses(operation: Described, document: Described) -> str:
     for status, response in operation["responses"].items():
         if "$ref" in response:
             continue
-        kind = next(iter(response.get("content", {})), "")
-        content: Described = response["content"][kind] if kind else {}
+        media_type = next(iter(response.get("content", {})), "")
+        content: Described = response["content"][media_type] if media_type else {}
         schema: Described = content.get("x-event") or content.get("schema", {})
-        named = f", <code>{_text(kind)}</code>" if kind else ""
-        parts.append(f"<h4>{status}{named}: {_prose(response['description'])}</h4>")
+        suffix = f", <code>{_text(media_type)}</code>" if media_type else ""
+        parts.append(f"<h4>{status}{suffix}: {_prose(response['description'])}</h4>")
         inner = _fields(schema, document)
         parts.append(f"<details><summary>Fields</summary>{inner}</details>" if inner else "")
     return "".join(parts)
 
 
-def _fields(schema: Described, document: Described, *, given: bool = False, depth: int = 0) -> str:
-    """The fields of an object; which of them must be given is said where a reader gives them."""
-    schema = _resolved(schema, document)
-    said = f"<p>{_prose(schema['description'])}</p>" if schema.get("description") and "properties" in schema else ""
-    must = schema.get("required", []) if given else []
-    told = "".join(
-        _field(name, one, document, must=name in must, given=given, depth=depth)
-        for name, one in schema.get("properties", {}).items()
+def _fields(schema: Described, document: Described, *, in_request: bool = False, depth: int = 0) -> str:
+    """The fields of an object; those of a request say whether they are required."""
+    schema = _resolve(schema, document)
+    has_text = schema.get("description") and "properties" in schema
+    description = f"<p>{_prose(schema['description'])}</p>" if has_text else ""
+    required = schema.get("required", []) if in_request else []
+    fields = "".join(
+        _field(name, field, document, required=name in required, in_request=in_request, depth=depth)
+        for name, field in schema.get("properties", {}).items()
     )
-    return f'{said}<dl class="fields">{told}</dl>' if told else ""
+    return f'{description}<dl class="fields">{fields}</dl>' if fields else ""
 
 
 def _field(
@@ -162,67 +169,73 @@ def _field(
     schema: Described,
     document: Described,
     *,
-    must: bool,
-    given: bool = True,
+    required: bool,
+    in_request: bool = True,
     place: str = "",
     depth: int = 0,
 ) -> str:
-    limits = [_limit(one, part) for part in _alternatives(schema, document) for one in _LIMITS if one in part]
-    parts = _inside(schema, document) if depth < _DEEPEST else []
-    inner = "".join(_nested(part, document, given=given, depth=depth + 1) for part in parts)
-    kind = ", ".join(filter(None, [_type(schema, document), f"in the {place}" if place else "", *limits]))
-    needed = '<span class="must">required</span>' if must else ""
-    says = f"<dd>{_prose(schema['description'])}</dd>" if schema.get("description") else ""
+    constraints = [
+        _constraint(keyword, part)
+        for part in _alternatives(schema, document)
+        for keyword in _CONSTRAINTS
+        if keyword in part
+    ]
+    objects = _nested_objects(schema, document) if depth < _MAX_DEPTH else []
+    inner = "".join(_nested(part, document, in_request=in_request, depth=depth + 1) for part in objects)
+    kind = ", ".join(filter(None, [_type(schema, document), f"in the {place}" if place else "", *constraints]))
+    mark = '<span class="must">required</span>' if required else ""
+    description = f"<dd>{_prose(schema['description'])}</dd>" if schema.get("description") else ""
     nested = f"<dd>{inner}</dd>" if inner else ""
-    return f'<div><dt><code>{_text(name)}</code><span class="type">{kind}</span>{needed}</dt>{says}{nested}</div>'
+    term = f'<dt><code>{_text(name)}</code><span class="type">{kind}</span>{mark}</dt>'
+    return f"<div>{term}{description}{nested}</div>"
 
 
-def _nested(schema: Described, document: Described, *, given: bool, depth: int) -> str:
-    inner = _fields(schema, document, given=given, depth=depth)
+def _nested(schema: Described, document: Described, *, in_request: bool, depth: int) -> str:
+    inner = _fields(schema, document, in_request=in_request, depth=depth)
     return f"<details><summary>{_text(schema.get('title', 'Fields'))}</summary>{inner}</details>" if inner else ""
 
 
-def _limit(name: str, schema: Described) -> str:
+def _constraint(name: str, schema: Described) -> str:
     value = schema[name]
     if (name == "default" and value is None) or (name == "pattern" and schema.get("format") == "uuid"):
         return ""
     if name == "pattern":
-        return _PATTERNS.get(value) or _LIMITS[name].format(f"<code>{_text(value)}</code>")
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return _LIMITS[name].format(f"{value:,.12g}" if number else _text(json.dumps(value)))
+        return _PATTERNS.get(value) or _CONSTRAINTS[name].format(f"<code>{_text(value)}</code>")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return _CONSTRAINTS[name].format(f"{value:,.12g}" if is_number else _text(json.dumps(value)))
 
 
-def _resolved(schema: Described, document: Described) -> Described:
+def _resolve(schema: Described, document: Described) -> Described:
     if "$ref" not in schema:
         return schema
-    found: Described = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[-1]]
-    return found
+    target: Described = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[-1]]
+    return target
 
 
 def _alternatives(schema: Described, document: Described) -> list[Described]:
-    """The schema itself, and what it may be one of."""
-    return [schema, *(_resolved(one, document) for one in schema.get("anyOf", ()))]
+    """The schema itself, and those of its `anyOf`."""
+    return [schema, *(_resolve(part, document) for part in schema.get("anyOf", ()))]
 
 
-def _inside(schema: Described, document: Described) -> list[Described]:
+def _nested_objects(schema: Described, document: Described) -> list[Described]:
     """Every object that a field is, may be, or is a list or map of."""
-    found = []
-    for one in _alternatives(_resolved(schema, document), document):
-        if "properties" in one:
-            found.append(one)
-        for inner in (one.get("items"), one.get("additionalProperties")):
+    objects = []
+    for part in _alternatives(_resolve(schema, document), document):
+        if "properties" in part:
+            objects.append(part)
+        for inner in (part.get("items"), part.get("additionalProperties")):
             if isinstance(inner, dict):
-                found += _inside(inner, document)
-    return found
+                objects += _nested_objects(inner, document)
+    return objects
 
 
 def _type(schema: Described, document: Described) -> str:
     if "$ref" in schema:
-        return _type({"title": "", **_resolved(schema, document)}, document)
+        return _type({"title": "", **_resolve(schema, document)}, document)
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type(one, document) for one in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_type(part, document) for part in schema["anyOf"]))
     if "enum" in schema:
-        return " | ".join(f"<code>{_text(str(one))}</code>" for one in schema["enum"])
+        return " | ".join(f"<code>{_text(str(value))}</code>" for value in schema["enum"])
     kind = schema.get("type", "anything")
     if kind == "array":
         return f"list of {_type(schema.get('items', {}), document)}"
@@ -233,26 +246,25 @@ def _type(schema: Described, document: Described) -> str:
     return _text(schema.get("format") or ("file" if "contentMediaType" in schema else kind))
 
 
-def _shown(example: Example, method: str, path: str) -> str:
-    asked = f'<h4>Asked</h4><pre class="wrap" tabindex="0">{_text(example.sent.curl(method, path))}</pre>'
-    if example.answered is None:
-        return f"{asked}<h4>Answered: {example.status}</h4>"
-    return f"{asked}<h4>Answered: {example.status}</h4>{_block(example.answered)}"
+def _example(example: Example, method: str, path: str) -> str:
+    request = f'<h4>Request</h4><pre class="wrap" tabindex="0">{_text(example.request.curl(method, path))}</pre>'
+    response = "" if example.response is None else _code_block(example.response)
+    return f"{request}<h4>Response: {example.status}</h4>{response}"
 
 
-def _block(value: Any) -> str:
+def _code_block(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
     return f'<pre class="wrap" tabindex="0">{_text(text.strip())}</pre>'
 
 
 def _errors(operation: Described) -> str:
-    refused = [status for status, one in operation["responses"].items() if "$ref" in one]
-    named = "".join(f"<li>{status}</li>" for status in refused)
-    return f'<h4>Or <a href="#errors">an error</a></h4><ul class="errors">{named}</ul>' if named else ""
+    statuses = [status for status, response in operation["responses"].items() if "$ref" in response]
+    items = "".join(f"<li>{status}</li>" for status in statuses)
+    return f'<h4>Or <a href="#errors">an error</a></h4><ul class="errors">{items}</ul>' if items else ""
 
 
 def _path(path: str) -> str:
-    """An address that breaks between its parts, where it has to."""
+    """A path that may break between its parts."""
     return _text(path).replace("/", "<wbr>/")
 
 
@@ -261,5 +273,5 @@ def _text(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text with `code` in it."""
+    """Escaped text in which `code` is marked up."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -1,10 +1,10 @@
-"""`GET /openapi.json` and `/docs`: the doors described, for programs and for people, without a network or a script."""
+"""`GET /openapi.json` and `/docs`: the API reference, for programs and for people, without a network or a script."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from citewell.http.auth import OPEN, GuardedRoute
 from citewell.http.reference.page import render
+from citewell.http.route import OPEN, GuardedRoute
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 

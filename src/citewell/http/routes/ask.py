@@ -1,95 +1,78 @@
-"""`POST /api/ask` and `/api/ask/stream`: the web chat's door."""
+"""`POST /api/ask` and `/api/ask/stream`: one question, one answer, from the default project."""
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 
 from fastapi import APIRouter, Request
 
 from citewell.answer import flow
-from citewell.answer.reply import NumberedMarkers, locate
-from citewell.http.auth import ASK, GuardedRoute, project_of
+from citewell.answer.conversation import Reply, last_event, mark_citations
+from citewell.answer.reply import NumberedMarkers
 from citewell.http.errors import DOCUMENTED
-from citewell.http.rendering import render_support, render_topics
-from citewell.http.sse import EventStream, events_of, stream_response
-from citewell.models import Answer, Passage, StageReached
+from citewell.http.rendering import EventRenderer, fill_fields, render_answer_fields, render_citation
+from citewell.http.route import ASK, GuardedRoute, project_of
+from citewell.http.sse import EventStream, describe_events, stream_response
+from citewell.http.state import state_of
+from citewell.models import StageReached
 from citewell.schemas.ask import AskRequest, AskResponse, Citation, StreamChunk
 from citewell.schemas.errors import ErrorResponse
 
 router = APIRouter(tags=["ask"], route_class=GuardedRoute, responses=DOCUMENTED)
 
-_EXCERPT = 200
-
 
 @router.post("/api/ask", openapi_extra=ASK)
 async def ask(body: AskRequest, request: Request) -> AskResponse:
     """Answer a question from the default project, whole."""
-    content: list[str] = []
-    async for event in _events(body, request, at_once=True):
-        content.append(event.content)
-    return AskResponse(
-        answer="".join(content),
-        citations=event.citations or [],
-        confidence=event.confidence or 0.0,
-        nearest=event.nearest,
-        support=event.support,
-        notice=event.notice,
-    )
+    reply = await last_event(await _stream(body, request, buffered=True))
+    response = AskResponse(answer=reply.text, citations=_citations(reply), confidence=0)
+    return fill_fields(response, render_answer_fields(reply.answer))
 
 
 @router.post(
-    "/api/ask/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(StreamChunk)
+    "/api/ask/stream",
+    openapi_extra=ASK,
+    response_class=EventStream,
+    status_code=200,
+    responses=describe_events(StreamChunk),
 )
 async def ask_stream(body: AskRequest, request: Request) -> EventStream:
     """The same answer as server-sent events, piece by piece."""
-    events = _events(body, request, at_once=False)
+    writes = state_of(request).answers.engines.writer is not None
+
+    def render_stage(reached: StageReached) -> StreamChunk | None:
+        # Everything that can be refused was; an LLM may take a while.
+        return StreamChunk(content="") if writes and reached.stage == "generating" else None
+
+    renderer = EventRenderer(stage=render_stage, text=_render_text, end=_render_end, error=_render_error)
+    events = renderer.render(await _stream(body, request, buffered=False))
     first = await anext(events)  # what fails before the first byte is an HTTP error, not an event
-    return stream_response(request, events, failed=_failed, first=first)
+    return stream_response(request, events, render_error=renderer.error, first=first)
 
 
-def _failed(problem: ErrorResponse) -> StreamChunk:
-    return StreamChunk(content="", done=True, error=problem.message)
-
-
-async def _events(body: AskRequest, request: Request, *, at_once: bool) -> AsyncGenerator[StreamChunk]:
-    marks = NumberedMarkers()
-    engines = request.app.state.reading.engines
+async def _stream(
+    body: AskRequest, request: Request, *, buffered: bool
+) -> AsyncGenerator[StageReached | str | Reply, None]:
     pieces = flow.answer(
         body.question,
         project=await project_of(request),
-        engines=engines,
+        engines=state_of(request).answers.engines,
         top_k=body.top_k,
-        buffered=at_once,
+        buffered=buffered,
     )
-    async with aclosing(pieces):
-        async for piece in pieces:
-            if isinstance(piece, Answer):
-                yield StreamChunk(
-                    content="",
-                    done=True,
-                    citations=[citation(passage, piece) for passage in marks.passages],
-                    confidence=round(piece.confidence, 4),
-                    nearest=render_topics(piece),
-                    support=render_support(piece),
-                    notice=piece.notice or None,
-                )
-            elif words := marks.render(piece):
-                yield StreamChunk(content=words)
-            elif piece == StageReached("generating") and engines.writer:
-                yield StreamChunk(content="")  # all that can be refused was; a model may take a while
+    return mark_citations(pieces, NumberedMarkers())
 
 
-def citation(passage: Passage, answer: Answer) -> Citation:
-    chunk, place = passage.chunk, locate(answer, passage)
-    return Citation(
-        chapter=chunk.source.rsplit("/", 1)[-1].rsplit(".", 1)[0],
-        chapter_title=chunk.chapter,
-        source_file=chunk.source,
-        excerpt=answer.excerpt(passage, length=_EXCERPT),
-        chunk_id=chunk.id,
-        document_id=chunk.document_id,
-        start=place.start,
-        end=place.end,
-        line=place.line,
-        page=place.page,
-        source_url=place.source_url,
-    )
+def _citations(reply: Reply) -> list[Citation]:
+    return [render_citation(passage, reply.answer) for passage in reply.passages]
+
+
+def _render_text(text: str) -> StreamChunk:
+    return StreamChunk(content=text)
+
+
+def _render_end(reply: Reply) -> StreamChunk:
+    end = StreamChunk(content="", done=True, citations=_citations(reply))
+    return fill_fields(end, render_answer_fields(reply.answer))
+
+
+def _render_error(error: ErrorResponse) -> StreamChunk:
+    return StreamChunk(content="", done=True, error=error.message)

@@ -1,4 +1,4 @@
-"""`GET /health` and `/ready`: how each service feels, within two seconds even when one hangs."""
+"""`GET /health` and `/ready`: the status of each service, within two seconds even when one hangs."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -10,7 +10,8 @@ from fastapi import APIRouter, Request, Response
 
 from citewell import __version__
 from citewell.errors import CitewellError, EmptyKnowledgeBase
-from citewell.http.auth import OPEN, GuardedRoute
+from citewell.http.route import OPEN, GuardedRoute
+from citewell.http.state import state_of
 from citewell.models import DEFAULT_PROJECT, Project
 from citewell.ports import Index, Writer
 from citewell.schemas.health import Condition, Health, Ready, ServiceHealth
@@ -24,64 +25,64 @@ _TIMEOUT_SECONDS = 1.5
     "/health", openapi_extra=OPEN, responses={503: {"model": Health, "description": "Something is unavailable."}}
 )
 async def health(request: Request, response: Response) -> Health:
-    """Healthy, degraded (it answers, but something is missing) or unavailable."""
+    """Healthy, degraded (it answers, but something is missing) or unavailable, with each service's status."""
     services = await _services(request)
     ranked: list[Condition] = ["healthy", "degraded", "unavailable"]
-    worst = max((one.status for one in services), key=ranked.index)
+    worst = max((service.status for service in services), key=ranked.index)
     response.status_code = 503 if worst == "unavailable" else 200
     return Health(
         status=worst,
         timestamp=datetime.now(UTC),
-        services={one.name: one for one in services},
+        services={service.name: service for service in services},
         version=__version__,
     )
 
 
 @router.get("/ready", openapi_extra=OPEN, responses={503: {"model": Ready, "description": "Not now."}})
 async def ready(request: Request, response: Response) -> Ready:
-    """Whether requests may be sent here: for whoever spreads the load."""
-    able = all(one.status != "unavailable" for one in await _services(request))
-    response.status_code = 200 if able else 503
-    return Ready(ready=able)
+    """Whether the server can answer requests: for load balancers."""
+    is_ready = all(service.status != "unavailable" for service in await _services(request))
+    response.status_code = 200 if is_ready else 503
+    return Ready(ready=is_ready)
 
 
 async def _services(request: Request) -> list[ServiceHealth]:
-    reading = request.app.state.reading
-    project = Project.named(DEFAULT_PROJECT).id
-    llm = asyncio.create_task(_llm(reading.engines.writer))
-    probed = await asyncio.gather(
-        _probe("vector_store", _any_chunks(reading.engines.index, project)),
-        _probe("database", reading.library.generation()),
-        _probe("embedder", reading.engines.embedder.embed_query("health")),
+    answers = state_of(request).answers
+    engines, project = answers.engines, Project.named(DEFAULT_PROJECT).id
+    llm = asyncio.create_task(_probe_llm(engines.writer))
+    services = await asyncio.gather(
+        _probe("vector_store", _check_not_empty(engines.index, project)),
+        _probe("database", answers.library.generation()),
+        _probe("embedder", engines.embedder.embed_query("health")),
     )
-    return [*probed, await llm]
+    return [*services, await llm]
 
 
-async def _llm(writer: Writer | None) -> ServiceHealth:
-    """Without one answers are quotations, and nothing is wrong with that; where it fails they are, too."""
+async def _probe_llm(writer: Writer | None) -> ServiceHealth:
+    """Never unavailable: without an LLM, or where it fails, answers are quotations."""
     if writer is None:
         return ServiceHealth(name="llm", status="healthy")
-    probed = await _probe("llm", writer.reach())
-    return probed if probed.status == "healthy" else probed.model_copy(update={"status": "degraded"})
+    health = await _probe("llm", writer.reach())
+    return health if health.status == "healthy" else health.model_copy(update={"status": "degraded"})
 
 
-async def _any_chunks(index: Index, project: UUID) -> None:
+async def _check_not_empty(index: Index, project: UUID) -> None:
     total, _ = await index.frequencies(project, [])
     if not total:
         raise EmptyKnowledgeBase("nothing has been ingested yet; run `citewell ingest PATH`")
 
 
 async def _probe(name: str, call: Awaitable[object]) -> ServiceHealth:
-    began = perf_counter()
+    started_at = perf_counter()
     status: Condition = "healthy"
-    problem: str | None = None
+    error_message: str | None = None
     try:
         await asyncio.wait_for(call, _TIMEOUT_SECONDS)
     except EmptyKnowledgeBase as error:
-        status, problem = "degraded", str(error)
+        status, error_message = "degraded", str(error)
     except TimeoutError:
-        status, problem = "unavailable", f"no answer within {_TIMEOUT_SECONDS} s"
+        status, error_message = "unavailable", f"no answer within {_TIMEOUT_SECONDS} s"
     except CitewellError as error:
-        status, problem = "unavailable", str(error)
-    latency_ms = round((perf_counter() - began) * 1000, 1)
-    return ServiceHealth(name=name, status=status, latency_ms=latency_ms, error=problem)
+        status, error_message = "unavailable", str(error)
+    latency_ms = round((perf_counter() - started_at) * 1000, 1)
+    return ServiceHealth(name=name, status=status, latency_ms=latency_ms, error=error_message)

@@ -1,6 +1,6 @@
-"""`GET /chat`, `/library` and `/widget.js`: what a browser loads, from one folder of the package.
+"""`GET /chat`, `/library` and `/widget.js`: the pages and scripts in the package's folder `web`.
 
-`widget/` is its source. Nothing else is ever loaded: no font, no image, no script from elsewhere.
+Their source is `widget/`. A page loads no font, image or script from other servers.
 """
 
 import gzip
@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from citewell.errors import NotFound
-from citewell.http.auth import OPEN, GuardedRoute
+from citewell.http.route import OPEN, GuardedRoute
 
 router = APIRouter(tags=["page"], route_class=GuardedRoute)
 
@@ -23,8 +23,8 @@ _TYPES = {
     "json": "application/json",
     "svg": "image/svg+xml",
 }
-# Nothing from elsewhere, nothing inline: an answer can show no script and load no image.
-_POLICY = (
+# Nothing from other servers, nothing inline: an answer can run no script and load no image.
+_CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
@@ -32,19 +32,19 @@ _POLICY = (
 
 
 @cache
-def _file(name: str) -> tuple[bytes, bytes, str]:
-    """A file as it is, the same compressed, and its tag."""
+def _read_file(name: str) -> tuple[bytes, bytes, str]:
+    """A file of the package, the same compressed, and its ETag."""
     content = files("citewell").joinpath("web", name).read_bytes()
     return content, gzip.compress(content, 9, mtime=0), f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
 
 def _serve(name: str, request: Request) -> Response:
-    """What a browser has already is not sent again; each time it asks, so that an update is seen at once."""
-    content, compressed, tag = _file(name)
-    headers = {"Cache-Control": "no-cache", "ETag": tag, "Vary": "Accept-Encoding"}
+    """A file; a browser that has it gets 304. Browsers revalidate each time, so that they see an update at once."""
+    content, compressed, etag = _read_file(name)
+    headers = {"Cache-Control": "no-cache", "ETag": etag, "Vary": "Accept-Encoding"}
     if name.endswith(".html"):
-        headers["Content-Security-Policy"] = _POLICY
-    if request.headers.get("if-none-match") == tag:
+        headers["Content-Security-Policy"] = _CONTENT_SECURITY_POLICY
+    if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
     if "gzip" in request.headers.get("accept-encoding", ""):
         content, headers["Content-Encoding"] = compressed, "gzip"
@@ -58,13 +58,13 @@ async def root() -> RedirectResponse:
 
 @router.get("/chat", openapi_extra=OPEN, response_class=HTMLResponse)
 async def chat_page(request: Request) -> Response:
-    """The page on which a reader asks."""
+    """The chat page."""
     return _serve("chat.html", request)
 
 
 @router.get("/library", openapi_extra=OPEN, response_class=HTMLResponse)
 async def library_page(request: Request) -> Response:
-    """The page on which an author sees what is held, what failed and what readers missed."""
+    """The authors' page: documents, failed uploads, unanswered questions."""
     return _serve("library.html", request)
 
 
@@ -75,8 +75,8 @@ async def widget(request: Request) -> Response:
 
 
 @router.get("/widget/math.js", openapi_extra=OPEN, include_in_schema=False)
-async def formulas(request: Request) -> Response:
-    """What sets formulas; asked for when the first one is shown."""
+async def math_script(request: Request) -> Response:
+    """Renders formulas; loaded with the first one."""
     return _serve("math.js", request)
 
 
@@ -84,11 +84,11 @@ async def formulas(request: Request) -> Response:
 async def language(language: str, request: Request) -> Response:
     name = f"languages/{language}.json"
     if not language.isalpha() or not files("citewell").joinpath("web", name).is_file():
-        raise NotFound("the interface does not speak this language yet")
+        raise NotFound("there is no translation of the interface into this language")
     return _serve(name, request)
 
 
-def _asset(name: str) -> None:
+def _add_asset(name: str) -> None:
     async def serve(request: Request) -> Response:
         return _serve(name, request)
 
@@ -96,4 +96,4 @@ def _asset(name: str) -> None:
 
 
 for _name in ("chat.js", "library.js", "page.css", "docs.css", "icon.svg"):
-    _asset(_name)
+    _add_asset(_name)

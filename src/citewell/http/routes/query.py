@@ -1,54 +1,34 @@
-"""`POST /api/query`: a question, and what the reader marked while asking it."""
+"""`POST /api/query`: a question, and what the reader selected while asking it."""
 
 from fastapi import APIRouter, Request
 
 from citewell.answer import flow
-from citewell.answer.reply import NumberedMarkers, locate
-from citewell.http.auth import ASK, GuardedRoute, project_of
+from citewell.answer.conversation import last_event, mark_citations
+from citewell.answer.reply import NumberedMarkers
 from citewell.http.errors import DOCUMENTED
-from citewell.http.rendering import render_support
-from citewell.models import Answer, Passage
-from citewell.schemas.query import QueryRequest, QueryResponse, Source
+from citewell.http.rendering import fill_fields, render_answer_fields, render_query_source
+from citewell.http.route import ASK, GuardedRoute, project_of
+from citewell.http.state import state_of
+from citewell.schemas.query import QueryRequest, QueryResponse
 
 router = APIRouter(tags=["query"], route_class=GuardedRoute, responses=DOCUMENTED)
 
-_MOST_SOURCES = 5
+_MAX_SOURCES = 5
 
 
 @router.post("/api/query", openapi_extra=ASK)
 async def query(body: QueryRequest, request: Request) -> QueryResponse:
-    """Answer from the whole book; what was marked steers the search."""
-    marks = NumberedMarkers(most=_MOST_SOURCES)
+    """Answer from the default project; the selected text steers the search."""
     pieces = flow.answer(
         body.query,
         project=await project_of(request),
-        engines=request.app.state.reading.engines,
-        top_k=_MOST_SOURCES,
+        engines=state_of(request).answers.engines,
+        top_k=_MAX_SOURCES,
         hint=(body.selected_text or "").strip(),
         buffered=True,
     )
-    text, answer = await flow.collect(pieces, marks.render)
-    named = marks.passages or answer.nearest or answer.retrieved
-    return QueryResponse(
-        answer=text,
-        sources=[_source(passage, answer) for passage in named[:_MOST_SOURCES]],
-        support=render_support(answer),
-        notice=answer.notice or None,
-    )
-
-
-def _source(passage: Passage, answer: Answer) -> Source:
-    chunk, place = passage.chunk, locate(answer, passage)
-    return Source(
-        chapter=chunk.chapter or chunk.source,
-        section=chunk.section or chunk.chapter or chunk.source,
-        filename=chunk.source,
-        score=passage.score,
-        chunk_id=chunk.id,
-        document_id=chunk.document_id,
-        start=place.start,
-        end=place.end,
-        line=place.line,
-        page=place.page,
-        source_url=place.source_url,
-    )
+    reply = await last_event(mark_citations(pieces, NumberedMarkers(most=_MAX_SOURCES)))
+    answer = reply.answer
+    passages = reply.passages or answer.nearest or answer.retrieved
+    sources = [render_query_source(passage, answer) for passage in passages[:_MAX_SOURCES]]
+    return fill_fields(QueryResponse(answer=reply.text, sources=sources), render_answer_fields(answer))

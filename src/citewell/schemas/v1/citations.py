@@ -1,4 +1,4 @@
-"""`/api/v1/citations`: what was cited, and whether it still stands."""
+"""`/api/v1/citations`: the chunk behind a citation, and whether the citation is still valid."""
 
 from typing import Literal
 from uuid import UUID
@@ -11,7 +11,7 @@ from citewell.schemas.chat import CitationStatus
 from citewell.schemas.fields import Text
 from citewell.schemas.v1.chat import Source
 
-_ASKS: JsonDict = {
+_IDS_OR_ANSWER: JsonDict = {
     "anyOf": [
         {"required": ["ids"], "properties": {"ids": {"minItems": 1}}},
         {"required": ["answer"], "properties": {"answer": {"type": "string"}}},
@@ -22,24 +22,24 @@ _ASKS: JsonDict = {
 class VerifyRequest(BaseModel):
     """Chunk ids, or an answer with `[<chunk id>]` in it, or both."""
 
-    model_config = ConfigDict(json_schema_extra=_ASKS)
+    model_config = ConfigDict(json_schema_extra=_IDS_OR_ANSWER)
 
     projectId: UUID | None = Field(None, description="The default project, if left out.")  # noqa: N815
     ids: list[Text] = Field(default_factory=list, max_length=1000)
     answer: Text | None = Field(None, max_length=200_000)
 
     @model_validator(mode="after")
-    def _asks_something(self) -> "VerifyRequest":
+    def _check_not_empty(self) -> "VerifyRequest":
         if not self.ids and self.answer is None:
-            raise PydanticCustomError("missing", "say which chunk ids, or give an answer that cites some")
+            raise PydanticCustomError("missing", "send chunk ids, or an answer that cites some")
         return self
 
 
 class Verdict(BaseModel):
-    """`valid`: the same words in the same place. `moved`: the same words elsewhere. `changed`: the document is there,
-    the words are not. `deleted`: the document is gone. `unknown`: there never was such a chunk here.
+    """`valid`: the same text in the same place. `moved`: the same text in another place. `changed`: the document
+    exists, the text does not. `deleted`: the document is gone. `unknown`: the server never had such a chunk.
 
-    `now` is where the words stand, or for `changed` what stands in their place.
+    `now` is where the text is now, or for `changed` what replaced it.
     """
 
     id: str
@@ -52,17 +52,17 @@ class VerifyResponse(BaseModel):
 
 
 class CitationDetail(BaseModel):
-    """What stands behind a citation, with enough around it to read it in context.
+    """The chunk behind a citation, with the text around it.
 
-    Of words that `moved`, where they stand now; of words that `changed`, what stands in their place. Where the document
-    is `deleted` there is nothing to show.
+    Of text that `moved`, its new place; of text that `changed`, what replaced it. Of a `deleted` document there is
+    nothing to show.
     """
 
     id: str = Field(description="The chunk that was cited.")
     status: Literal["valid", "moved", "changed", "deleted"]
     documentId: UUID | None = None  # noqa: N815
     source: str | None = Field(None, description="The file's name.")
-    title: str | None = Field(None, description="The document's.")
+    title: str | None = Field(None, description="The document's title.")
     section: str | None = None
     headings: list[str] = Field(default_factory=list, description="From the outermost to the section's own.")
     chunkIndex: int | None = Field(None, ge=0)  # noqa: N815
@@ -71,6 +71,6 @@ class CitationDetail(BaseModel):
     lastLine: int | None = Field(None, ge=1)  # noqa: N815
     page: int | None = Field(None, ge=1)
     chunkText: str | None = None  # noqa: N815
-    before: str = Field("", description="What stands directly before the chunk, in at most 600 characters.")
-    after: str = Field("", description="What stands directly after it, in at most 600 characters.")
+    before: str = Field("", description="The text directly before the chunk, at most 600 characters.")
+    after: str = Field("", description="The text directly after it, at most 600 characters.")
     source_url: str | None = Field(None, description="The live page at the chunk's heading, where it has an address.")

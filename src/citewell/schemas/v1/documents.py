@@ -12,9 +12,9 @@ Status = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED"]
 class Document(BaseModel):
     documentId: UUID  # noqa: N815
     projectId: UUID  # noqa: N815
-    filename: str = Field(description="The path by which the project knows it.")
+    filename: str = Field(description="Its path in the project.")
     status: Status
-    error: str | None = Field(description="Why it FAILED.")
+    error: str | None = Field(description="The reason, where the status is FAILED.")
     title: str | None = None
     url: str | None = None
     chunkCount: int = Field(0, ge=0)  # noqa: N815
@@ -43,7 +43,7 @@ class DocumentDetail(Document):
 
 
 class Chunk(ChunkPlace):
-    """`previous` and `next` are the ids and texts of its neighbours."""
+    """One chunk with its text, and its neighbours."""
 
     documentId: UUID  # noqa: N815
     source: str

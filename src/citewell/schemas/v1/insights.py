@@ -1,4 +1,4 @@
-"""`/api/v1/projects/{id}/gaps` and its neighbours: what authors want to know."""
+"""`/api/v1/projects/{id}/gaps`, `/feedback`, `/evaluation`, `/ingests`: reports for authors."""
 
 from datetime import datetime
 from typing import Literal
@@ -16,12 +16,12 @@ class Gap(BaseModel):
 
 
 class GapList(BaseModel):
-    gaps: list[Gap] = Field(description="What was asked last comes first.")
+    gaps: list[Gap] = Field(description="The question asked last comes first.")
 
 
 class Voted(BaseModel):
     question: str
-    answer: str = Field(max_length=300, description="How it begins.")
+    answer: str = Field(max_length=300, description="The beginning of the answer.")
     vote: Vote
     at: datetime = Field(description="When it was answered.")
 
@@ -33,7 +33,7 @@ class FeedbackReport(BaseModel):
 
 
 class Scored(BaseModel):
-    """A score with its 95 % interval, over `n` cases; null where no question speaks about it."""
+    """A score with its 95 % confidence interval, over `n` cases; null where no question measures it."""
 
     value: float | None
     low: float | None
@@ -48,21 +48,21 @@ class EvaluationReport(BaseModel):
 
 
 class Ingest(BaseModel):
-    """`citewell ingest`, or what the upload worker took in at one go."""
+    """A run of `citewell ingest`, or a batch of the upload worker."""
 
     id: UUID
     startedAt: datetime  # noqa: N815
     updatedAt: datetime  # noqa: N815
     finishedAt: datetime | None  # noqa: N815
     state: Literal["running", "done", "failed", "interrupted"] = Field(
-        description="`done` also where some files could not be read; `interrupted` where its process is no more."
+        description="`done` also where some files could not be read; `interrupted` where its process died."
     )
     stage: Literal["planning", "reading", "embedding", "publishing"]
-    done: int = Field(ge=0, description="Of `total` files; while `embedding`, of chunks that are embedded anew.")
+    done: int = Field(ge=0, description="Of `total` files; while `embedding`, of new chunks.")
     total: int = Field(ge=0)
     filesProcessed: int = Field(ge=0)  # noqa: N815
     chunksCreated: int = Field(ge=0)  # noqa: N815
-    errors: list[str] = Field(description="The first 20.")
+    errors: list[str] = Field(description="The first 20 errors.")
 
 
 class IngestList(BaseModel):

@@ -1,4 +1,4 @@
-"""`/api/v1/projects`: everything lives in one."""
+"""`/api/v1/projects`: create, list, get, delete."""
 
 from datetime import datetime
 from uuid import UUID
@@ -15,7 +15,7 @@ class ProjectRequest(BaseModel):
 class Project(BaseModel):
     id: UUID
     name: str
-    createdAt: datetime | None = Field(description="Null for the default project before anything is in it.")  # noqa: N815
+    createdAt: datetime | None = Field(description="Null for the default project while it is empty.")  # noqa: N815
     documents: int = Field(ge=0)
     chunks: int = Field(ge=0)
 

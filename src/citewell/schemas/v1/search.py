@@ -17,6 +17,6 @@ class SearchRequest(BaseModel):
 
 
 class SearchResponse(BaseModel):
-    """Best first, as the answer would use them; `distance` is of meaning alone and need not be in order."""
+    """Best first, as an answer would use them. The order also considers words, so `distance` need not ascend."""
 
     results: list[Source]

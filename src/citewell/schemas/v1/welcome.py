@@ -11,11 +11,9 @@ class ProjectName(BaseModel):
 
 
 class Welcome(BaseModel):
-    """Where a question goes, where else one could go, and questions that the documents surely answer."""
+    """The project that is asked, others that may be asked, and suggested questions that the documents answer."""
 
-    project: ProjectName = Field(description="The one that is asked.")
-    projects: list[ProjectName] = Field(description="Those that the caller may ask, by name; empty ones are left out.")
-    documents: int = Field(ge=0, description="How many the project holds.")
-    questions: list[str] = Field(
-        max_length=4, description="From the documents' own headings, for a reader who does not know what to ask."
-    )
+    project: ProjectName = Field(description="The project that is asked.")
+    projects: list[ProjectName] = Field(description="Projects that the caller may ask, by name, without empty ones.")
+    documents: int = Field(ge=0, description="How many documents the project has.")
+    questions: list[str] = Field(max_length=4, description="Suggested questions, from the documents' headings.")

@@ -98,14 +98,14 @@ async def test_the_stream_has_stages_then_text_then_the_response(http: httpx2.As
         ),
     ],
 )
-@pytest.mark.parametrize("door", ["/api/v1/chat", "/api/v1/chat/stream"])
+@pytest.mark.parametrize("endpoint", ["/api/v1/chat", "/api/v1/chat/stream"])
 async def test_a_wrong_request_is_told_what_is_wrong(
-    http: httpx2.AsyncClient, door: str, body: object, expected: tuple[int, str]
+    http: httpx2.AsyncClient, endpoint: str, body: object, expected: tuple[int, str]
 ) -> None:
-    assert problem(await http.post(door, json=body)) == expected
+    assert problem(await http.post(endpoint, json=body)) == expected
 
 
 async def test_a_project_with_nothing_in_it_says_so(http: httpx2.AsyncClient) -> None:
     made = (await http.post("/api/v1/projects", json={"name": f"empty {uuid4()}"})).json()
-    asked = await http.post("/api/v1/chat", json={"projectId": made["id"], "message": COVERED})
-    assert problem(asked) == (503, "EMPTY_KNOWLEDGE_BASE")
+    response = await http.post("/api/v1/chat", json={"projectId": made["id"], "message": COVERED})
+    assert problem(response) == (503, "EMPTY_KNOWLEDGE_BASE")

@@ -1,4 +1,4 @@
-"""A citation can go missing, but never come to mean other words; and whoever kept it can find out."""
+"""A citation may become invalid, but never means another text; and its status can be looked up."""
 
 import asyncio
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 from citewell.settings import Settings
 from tests.conftest import settings_for
-from tests.http.conftest import DEFAULT, problem, running, take_in
+from tests.http.conftest import DEFAULT, ingest_folder, problem, running
 
 pytestmark = pytest.mark.anyio
 
@@ -23,12 +23,12 @@ SHOWN = {
 @pytest.fixture
 def settings(home: Path, docs: Path, database_url: str | None) -> Settings:
     settings = settings_for(home, database_url=database_url)
-    take_in(settings, docs)
+    ingest_folder(settings, docs)
     return settings
 
 
 async def ingest_again(settings: Settings, docs: Path) -> None:
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
 
 
 async def asked(http: httpx2.AsyncClient) -> dict[str, Any]:
@@ -77,20 +77,20 @@ async def test_a_key_that_may_only_ask_cannot_walk_through_a_document(home: Path
     words = [f"Sentence {number} tells of quixel valves and of nothing else." for number in range(600)]
     (docs / "long.md").write_text("# Valves\n\n" + "\n\n".join(" ".join(words[i : i + 5]) for i in range(0, 600, 5)))
     settings = settings_for(home, embedder="hashing")
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     async with running(settings) as http:
         listed = (await http.get(f"/api/v1/projects/{DEFAULT.id}/documents")).json()["documents"]
         document = next(one for one in listed if one["filename"] == "long.md")
         detail = (await http.get(f"/api/v1/documents/{document['documentId']}?text=true")).json()
-        ids = [one["id"] for one in detail["chunks"]]
+        ids = [chunk["id"] for chunk in detail["chunks"]]
         assert len(ids) > 3
         for place, one in enumerate(ids):
             response = await http.get(f"/api/v1/citations/{one}")
-            shown = response.json()
-            assert f"{shown['before']}{shown['chunkText']}{shown['after']}" in detail["text"]
-            assert len(shown["before"]) <= 600 >= len(shown["after"])
-            assert (shown["before"] == "") == (place == 0)
-            assert (shown["after"] == "") == (place == len(ids) - 1)
+            body = response.json()
+            assert f"{body['before']}{body['chunkText']}{body['after']}" in detail["text"]
+            assert len(body["before"]) <= 600 >= len(body["after"])
+            assert (body["before"] == "") == (place == 0)
+            assert (body["after"] == "") == (place == len(ids) - 1)
             assert not any(other in response.text for other in ids if other != one)
 
 
@@ -181,8 +181,11 @@ async def test_an_answer_with_inline_citations_is_verified_whole(settings: Setti
         chunk = (await asked(http))["sources"][0]["chunk_id"]
         made_up = "f" * 64
         text = f"Fill it [{chunk}]. Twice [{chunk}]. See [1] and [2024], arr[0], [{made_up}]."
-        found = (await http.post("/api/v1/citations/verify", json={"answer": text})).json()["citations"]
-        assert [(one["id"], one["status"]) for one in found] == [(chunk, "valid"), (made_up, "unknown")]
+        citations = (await http.post("/api/v1/citations/verify", json={"answer": text})).json()["citations"]
+        assert [(citation["id"], citation["status"]) for citation in citations] == [
+            (chunk, "valid"),
+            (made_up, "unknown"),
+        ]
 
 
 async def test_what_is_no_id_is_unknown_and_nothing_to_verify_is_an_error(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""Uploads by somebody who means no good, to a real server: refused or stored safely, and nothing is written elsewhere.
+"""Malicious uploads to a real server are refused or stored safely, and nothing is written elsewhere.
 
 The server runs in folders of its own, all of which are watched: where it works, where it puts what is temporary, its
 user's home, and what lies around CITEWELL_HOME.
@@ -33,7 +33,7 @@ DOCUMENTS = f"/api/v1/projects/{DEFAULT.id}/documents"
 
 @dataclass
 class Listener:
-    """A loopback address that counts who calls."""
+    """A loopback address that counts connections."""
 
     calls: int = 0
     at: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
@@ -54,7 +54,7 @@ class Listener:
 
 @dataclass
 class Place:
-    """A running server, everything around it, and whatever was written there."""
+    """A running server, its folder, and the files written there."""
 
     folder: Path
     http: httpx2.Client
@@ -74,7 +74,7 @@ class Place:
             documents = self.http.get(DOCUMENTS).json()["documents"]
             assert self.http.post("/api/ask", json=QUESTION).status_code in (200, 503)
             if not {"PENDING", "PROCESSING"} & {one["status"] for one in documents}:
-                return {one["filename"]: one for one in documents}
+                return {document["filename"]: document for document in documents}
             time.sleep(0.1)
 
     def outside(self) -> set[str]:
@@ -88,7 +88,7 @@ class Place:
 
 
 def part(name: bytes, content: bytes, *, field: bytes = b"file") -> bytes:
-    """One file of a form, its name as it is."""
+    """A form with one file, whose name is not escaped."""
     head = b'--bounds\r\nContent-Disposition: form-data; name="%s"; filename="%s"\r\n\r\n' % (field, name)
     return head + content + b"\r\n"
 
@@ -192,7 +192,7 @@ def bomb() -> bytes:
 
 
 def hostile(listener: str) -> dict[str, tuple[bytes, str]]:
-    """Contents that lie about what they are or want more than they should, and what becomes of them."""
+    """Malformed and malicious contents, and the status that each ends with."""
     word = package(paragraph("Words of a pump."))
     wandering = BytesIO(word)
     with ZipFile(wandering, "a") as archive:
@@ -266,9 +266,9 @@ def test_contents_that_lie_are_told_so_and_harm_nothing(place: Place) -> None:
         if document["status"] == "FAILED":
             assert document["error"], name
             assert str(place.folder) not in document["error"], "no path of the server's"
-        shown = place.http.get(f"/api/v1/documents/{document['documentId']}", params={"text": True}).json()
-        assert "root:x:" not in (shown["text"] or ""), name
-        assert "escaped" not in (shown["text"] or ""), name
+        body = place.http.get(f"/api/v1/documents/{document['documentId']}", params={"text": True}).json()
+        assert "root:x:" not in (body["text"] or ""), name
+        assert "escaped" not in (body["text"] or ""), name
     assert place.http.get("/health").status_code == 200
 
 
@@ -302,7 +302,7 @@ def test_a_file_larger_than_allowed_is_refused_though_its_form_would_pass(place:
 
 @pytest.mark.parametrize("told", [True, False], ids=["told", "chunked"])
 def test_what_is_far_too_large_is_not_taken(place: Place, told: bool) -> None:
-    """A size that is told is refused at once; one that is not, once too much has come."""
+    """A declared size is refused at once; an undeclared one when the limit is passed."""
     sent, answer = _pour(str(place.http.base_url), 400_000_000, told=told)
     assert b" 413 " in answer.partition(b"\r\n")[0]
     assert sent < 4 * MOST, "what it may read, and what lies in the buffers of both ends"
@@ -310,7 +310,7 @@ def test_what_is_far_too_large_is_not_taken(place: Place, told: bool) -> None:
 
 
 def _pour(address: str, size: int, *, told: bool) -> tuple[int, bytes]:
-    """Send a file until nobody takes any more; how much was taken, and what came back."""
+    """Send a file until the server closes; returns the bytes sent and the response."""
     host, _, port = address.removeprefix("http://").rstrip("/").partition(":")
     length = f"Content-Length: {size}" if told else "Transfer-Encoding: chunked"
     head = (

@@ -1,4 +1,4 @@
-"""`GET /api/v1/projects/{id}/evaluation`: what `citewell eval` found out last."""
+"""`GET /api/v1/projects/{id}/evaluation`: the scores of the last `citewell eval`."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from citewell.cli import main
 from citewell.settings import Settings
 from tests.conftest import settings_for
-from tests.http.conftest import DEFAULT, running, take_in
+from tests.http.conftest import DEFAULT, ingest_folder, running
 
 PRIMING = {"text": "What should I do before the first start?", "relevant": ["01-pumps.md"], "answers": ["casing"]}
 OFF_TOPIC = {"text": "How do I get red wine out of a carpet?", "unanswerable": True}
@@ -22,19 +22,19 @@ OFF_TOPIC = {"text": "How do I get red wine out of a carpet?", "unanswerable": T
 
 @pytest.fixture
 def settings(home: Path, docs: Path, database_url: str | None, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """A library of three pages, where `citewell` finds it."""
+    """A home with three pages, in the place where `citewell` looks for it."""
     monkeypatch.setenv("CITEWELL_HOME", str(home))
     monkeypatch.setenv("CITEWELL_EMBEDDER", "hashing")
     if database_url:
         monkeypatch.setenv("DATABASE_URL", database_url)
     settings = settings_for(home, database_url=database_url, embedder="hashing")
-    take_in(settings, docs)
+    ingest_folder(settings, docs)
     return settings
 
 
 def evaluate(folder: Path, *questions: dict[str, Any], options: tuple[str, ...] = ("--json",)) -> Result:
     path = folder / "questions.jsonl"
-    path.write_text("".join(f"{json.dumps(one)}\n" for one in questions), encoding="utf-8")
+    path.write_text("".join(f"{json.dumps(question)}\n" for question in questions), encoding="utf-8")
     return CliRunner().invoke(main, ["eval", str(path), *options])
 
 

@@ -1,4 +1,4 @@
-"""`POST /api/v1/feedback`: a vote is kept with the answer it is for."""
+"""`POST /api/v1/feedback`: a vote is stored with its answer."""
 
 from typing import Any
 from uuid import uuid4
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def answered(http: httpx2.AsyncClient, query: str = COVERED, **more: str) -> dict[str, str]:
-    """An answer, as a vote names it."""
+    """The ids of an answer, as a vote needs them."""
     body = (await http.post("/chat", json={"query": query, **more})).json()
     return {"session_id": body["session_id"], "request_id": body["metadata"]["request_id"]}
 
@@ -68,10 +68,10 @@ async def test_authors_are_told_how_readers_voted(http: httpx2.AsyncClient) -> N
     given = {vote: await answered(http, query) for vote, query in (("up", COVERED), ("down", UNCOVERED))}
     for vote, answer in given.items():
         await http.post("/api/v1/feedback", json={**answer, "vote": vote})
-    told = (await http.get(path, params={"limit": 2})).json()
-    assert (told["up"], told["down"]) == (before["up"] + 1, before["down"] + 1)
-    assert [(one["question"], one["vote"]) for one in told["last"]] == [(UNCOVERED, "down"), (COVERED, "up")]
-    for one, vote in zip(told["last"], ("down", "up"), strict=True):
+    body = (await http.get(path, params={"limit": 2})).json()
+    assert (body["up"], body["down"]) == (before["up"] + 1, before["down"] + 1)
+    assert [(one["question"], one["vote"]) for one in body["last"]] == [(UNCOVERED, "down"), (COVERED, "up")]
+    for one, vote in zip(body["last"], ("down", "up"), strict=True):
         assert set(one) == {"question", "answer", "vote", "at"}
         (entry,) = (await http.get(f"/history/{given[vote]['session_id']}")).json()["entries"]
         assert one["at"] == entry["timestamp"]

@@ -1,4 +1,4 @@
-"""What the whole book does not cover is noted, whichever door was asked, and told to authors."""
+"""Unanswered questions of every endpoint are recorded and listed for authors."""
 
 import asyncio
 import json
@@ -13,12 +13,12 @@ import pytest
 
 from citewell.settings import Settings
 from tests.conftest import Citewell, settings_for
-from tests.http.conftest import COVERED, DEFAULT, problem, running, take_in
+from tests.http.conftest import COVERED, DEFAULT, ingest_folder, problem, running
 
 pytestmark = pytest.mark.anyio
 
 GAPS = f"/api/v1/projects/{DEFAULT.id}/gaps"
-DOORS: dict[str, dict[str, Any]] = {
+ENDPOINTS: dict[str, dict[str, Any]] = {
     "/api/ask": {"question": "{}"},
     "/api/ask/stream": {"question": "{}"},
     "/api/query": {"query": "{}"},
@@ -37,26 +37,28 @@ async def clear(http: httpx2.AsyncClient) -> httpx2.AsyncClient:
 
 
 async def noted(http: httpx2.AsyncClient, question: str) -> list[tuple[str, int]]:
-    """Every gap, once this one is among them: they are kept after the answer was told."""
+    """Every gap, once this one is among them: they are recorded after the answer."""
     async with asyncio.timeout(30):
         while True:
-            told = (await http.get(GAPS)).json()["gaps"]
-            if any(one["question"] == question for one in told):
-                return [(one["question"], one["times"]) for one in told]
+            gaps = (await http.get(GAPS)).json()["gaps"]
+            if any(gap["question"] == question for gap in gaps):
+                return [(one["question"], one["times"]) for one in gaps]
             await asyncio.sleep(0.01)
 
 
-async def ask(http: httpx2.AsyncClient, door: str, question: str, **more: object) -> None:
-    body = {name: value.replace("{}", question) for name, value in DOORS[door].items()}
-    assert (await http.post(door, json={**body, **more})).status_code == 200
+async def ask(http: httpx2.AsyncClient, endpoint: str, question: str, **more: object) -> None:
+    body = {name: value.replace("{}", question) for name, value in ENDPOINTS[endpoint].items()}
+    assert (await http.post(endpoint, json={**body, **more})).status_code == 200
 
 
-async def test_every_door_notes_what_it_could_not_answer(clear: httpx2.AsyncClient) -> None:
-    for number, door in enumerate(DOORS):
-        await ask(clear, door, f"How long does a chicken roast in oven number {number}?")
-    last = f"How long does a chicken roast in oven number {len(DOORS) - 1}?"
+async def test_every_endpoint_notes_what_it_could_not_answer(clear: httpx2.AsyncClient) -> None:
+    for number, endpoint in enumerate(ENDPOINTS):
+        await ask(clear, endpoint, f"How long does a chicken roast in oven number {number}?")
+    last = f"How long does a chicken roast in oven number {len(ENDPOINTS) - 1}?"
     told = await noted(clear, last)
-    assert told == [(last.replace(str(len(DOORS) - 1), str(number)), 1) for number in reversed(range(len(DOORS)))]
+    assert told == [
+        (last.replace(str(len(ENDPOINTS) - 1), str(number)), 1) for number in reversed(range(len(ENDPOINTS)))
+    ]
 
 
 async def test_a_gap_says_how_often_it_was_asked_and_when_last(clear: httpx2.AsyncClient) -> None:
@@ -126,7 +128,7 @@ async def test_a_database_that_takes_nothing_delays_no_answer_and_fails_none(hom
 
 async def pumps(home: Path, docs: Path) -> Settings:
     settings = settings_for(home, embedder="hashing")
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     return settings
 
 

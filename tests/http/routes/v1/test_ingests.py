@@ -1,4 +1,4 @@
-"""`GET /api/v1/projects/{id}/ingests`: how ingests went, and whether one that says it runs still does."""
+"""`GET /api/v1/projects/{id}/ingests`: past ingests, and whether a running one is still alive."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from citewell.adapters.writer_lock import writer_lock
 from citewell.models import IngestRun
 from citewell.settings import Settings
 from tests.conftest import settings_for
-from tests.http.conftest import DEFAULT, running, take_in
+from tests.http.conftest import DEFAULT, ingest_folder, running
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ PATH = f"/api/v1/projects/{DEFAULT.id}/ingests"
 @pytest.fixture
 async def settings(home: Path, docs: Path, database_url: str | None) -> Settings:
     settings = settings_for(home, database_url=database_url, embedder="hashing")
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     return settings
 
 
@@ -43,7 +43,7 @@ async def listed(http: httpx2.AsyncClient) -> list[dict[str, Any]]:
 
 
 async def begun(settings: Settings, *, ago: float) -> None:
-    """A run that gave its last sign of life so many seconds ago."""
+    """A run whose last heartbeat is this many seconds old."""
     at = datetime.now(UTC) - timedelta(seconds=ago)
     async with wiring.open_stores(settings) as kept:
         await kept.ingests.begin(IngestRun(uuid4(), DEFAULT.id, started_at=datetime.now(UTC), updated_at=at))
@@ -80,5 +80,5 @@ async def test_a_run_that_died_is_interrupted_as_soon_as_the_next_begins(
     http: httpx2.AsyncClient, settings: Settings, docs: Path
 ) -> None:
     await begun(settings, ago=0)
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     assert [one["state"] for one in await listed(http)] == ["done", "interrupted", "done"]

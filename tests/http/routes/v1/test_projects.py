@@ -29,7 +29,7 @@ async def http(home: Path, database_url: str | None) -> AsyncIterator[httpx2.Asy
 async def busy(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of a server that tests share, each with its own projects: one worker takes in what all of them send."""
+    """A client of a server that tests share, each with its own projects: one worker indexes all uploads."""
     url = ready(request.getfixturevalue("postgres_server")) if request.param == "postgresql" else None
     async with running(settings_for(tmp_path_factory.mktemp("busy"), database_url=url)) as client:
         yield client
@@ -49,10 +49,10 @@ async def upload(http: httpx2.AsyncClient, project: str, name: str, content: byt
 
 
 async def settled(http: httpx2.AsyncClient, project: str) -> list[dict[str, Any]]:
-    """The project's documents once nothing is on its way any more."""
+    """The project's documents once all uploads are done."""
     while True:
         documents: list[dict[str, Any]] = (await http.get(f"/api/v1/projects/{project}/documents")).json()["documents"]
-        if not {"PENDING", "PROCESSING"} & {one["status"] for one in documents}:
+        if not {"PENDING", "PROCESSING"} & {document["status"] for document in documents}:
             return documents
         await asyncio.sleep(0.1)
 
@@ -95,7 +95,7 @@ async def test_the_default_project_stays(http: httpx2.AsyncClient) -> None:
 
 @pytest.mark.xdist_group("projects")
 async def test_a_document_s_life(busy: httpx2.AsyncClient) -> None:
-    """Sent in, read, answered from, replaced, deleted, and then nothing of it is answered any more."""
+    """Uploaded, indexed, cited, replaced and deleted; then no answer uses it."""
     project = await make(busy, "Handbook")
     sent = await upload(busy, project, "guide/pumps.md", PUMPS)
     assert (sent["status"], sent["filename"], sent["error"]) == ("PENDING", "guide/pumps.md", None)
@@ -133,8 +133,8 @@ async def test_a_deleted_project_takes_its_documents_along(busy: httpx2.AsyncCli
     assert problem(await busy.get(f"/api/v1/projects/{go}")) == (404, "NOT_FOUND")
     assert problem(await busy.get(f"/api/v1/documents/{gone['documentId']}")) == (404, "NOT_FOUND")
     assert problem(await busy.post("/api/v1/chat", json={"projectId": go, "message": QUESTION})) == (404, "NOT_FOUND")
-    kept = (await busy.post("/api/v1/chat", json={"projectId": keep, "message": QUESTION})).json()
-    assert "Fill the casing" in kept["response"]
+    body = (await busy.post("/api/v1/chat", json={"projectId": keep, "message": QUESTION})).json()
+    assert "Fill the casing" in body["response"]
     await make(busy, "Go")
     assert await settled(busy, go) == [], "a project made again begins empty"
 
@@ -183,9 +183,9 @@ async def test_search_finds_passages_in_one_project_only(busy: httpx2.AsyncClien
     await upload(busy, other, "valves.md", b"# Valves\n\nA valve stops the flow before the first start.\n")
     await settled(busy, mine)
     await settled(busy, other)
-    found = (await busy.post("/api/v1/search", json={"projectId": mine, "query": "first start"})).json()["results"]
-    assert {hit["source"] for hit in found} == {"pumps.md"}
-    assert all(0 <= hit["distance"] <= 1 and hit["chunkText"] and hit["chapter"] for hit in found)
+    results = (await busy.post("/api/v1/search", json={"projectId": mine, "query": "first start"})).json()["results"]
+    assert {hit["source"] for hit in results} == {"pumps.md"}
+    assert all(0 <= hit["distance"] <= 1 and hit["chunkText"] and hit["chapter"] for hit in results)
     none = await busy.post(
         "/api/v1/search", json={"projectId": mine, "query": "first start", "filters": {"section": "No such"}}
     )

@@ -1,4 +1,4 @@
-"""What a chat page is told before the first question."""
+"""`GET /api/v1/welcome`: what a chat page shows before the first question."""
 
 import asyncio
 from pathlib import Path
@@ -8,9 +8,9 @@ import httpx2
 import pytest
 
 from tests.conftest import settings_for
-from tests.http.conftest import DEFAULT, problem, running, take_in
+from tests.http.conftest import DEFAULT, ingest_folder, problem, running
 from tests.http.llm.server import writing
-from tests.http.protected_server import slowed
+from tests.http.protected_server import block_embedder
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ async def welcome(http: httpx2.AsyncClient) -> dict[str, Any]:
 
 
 async def questions(http: httpx2.AsyncClient) -> list[str]:
-    """As soon as they are made; a page that does not wait gets none before."""
+    """The suggested questions, once they are computed; before that there are none."""
     for _ in range(100):
         if found := (await welcome(http))["questions"]:
             return list(found)
@@ -45,11 +45,11 @@ async def test_a_page_is_told_where_it_is_and_what_could_be_asked(http: httpx2.A
 async def test_every_question_that_is_offered_is_surely_answered(http: httpx2.AsyncClient) -> None:
     firsts = []
     for question in await questions(http):
-        told = (await http.post("/chat", json={"query": question})).json()
-        assert told["metadata"]["mode"] == "full", question
-        assert told["metadata"]["low_confidence"] is False, question
-        found = await http.post("/api/v1/search", json={"query": question, "top_k": 1})
-        firsts.append(found.json()["results"][0]["source"])
+        body = (await http.post("/chat", json={"query": question})).json()
+        assert body["metadata"]["mode"] == "full", question
+        assert body["metadata"]["low_confidence"] is False, question
+        response = await http.post("/api/v1/search", json={"query": question, "top_k": 1})
+        firsts.append(response.json()["results"][0]["source"])
     assert len(set(firsts)) == len(firsts), "one of a document"
     assert len({source.split("/")[0] for source in firsts}) >= 3, "from all over the book"
 
@@ -58,13 +58,13 @@ async def test_questions_are_made_once(http: httpx2.AsyncClient, book: Any) -> N
     async with running(book) as other:
         asked = await questions(other)
         assert asked == await questions(http), "the same of the same book"
-        slowed(other)  # nothing is embedded from now on
+        block_embedder(other)  # nothing is embedded from now on
         assert (await welcome(other))["questions"] == asked
 
 
 async def test_a_page_does_not_wait_for_questions_that_take_their_time(pages: Path) -> None:
     async with running(settings_for(pages, embedder="hashing")) as http:
-        slowed(http)
+        block_embedder(http)
         told = await asyncio.gather(*(welcome(http) for _ in range(5)))
         assert [one["questions"] for one in told] == [[]] * 5
         assert [one["documents"] for one in told] == [3] * 5
@@ -76,11 +76,11 @@ async def test_new_documents_bring_new_questions(home: Path, tmp_path: Path) -> 
     await asyncio.to_thread(
         _write, docs, "quixel", "A quixel is a small pump that lifts water. Every quixel has a motor."
     )
-    await asyncio.to_thread(take_in, settings, docs)
+    await asyncio.to_thread(ingest_folder, settings, docs)
     async with running(settings) as http:
         before = await questions(http)
         await asyncio.to_thread(_write, docs, "zorble", "A zorble is a valve of brass. You close a zorble by hand.")
-        await asyncio.to_thread(take_in, settings, docs)
+        await asyncio.to_thread(ingest_folder, settings, docs)
         after = await questions(http)
     assert before == ["What is a quixel?"]
     assert after == ["What is a quixel?", "What is a zorble?"]

@@ -1,19 +1,19 @@
-"""`POST /api/v1/chat` and `/api/v1/chat/stream`: any project, the conversation kept by the client."""
+"""`POST /api/v1/chat` and `/api/v1/chat/stream`: any project; the client keeps the conversation."""
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
 from time import perf_counter
 
 from fastapi import APIRouter, Request
 
 from citewell.answer import flow
+from citewell.answer.conversation import Reply, last_event, mark_citations
 from citewell.answer.reply import ChunkIdMarkers
-from citewell.http.auth import ASK, GuardedRoute, project_of
 from citewell.http.errors import DOCUMENTED
-from citewell.http.rendering import render_cited_source, render_support
-from citewell.http.sse import EventStream, events_of, stream_response
-from citewell.models import Answer, Exchange, Project, StageReached
-from citewell.schemas.errors import ErrorResponse
+from citewell.http.rendering import chat_event_renderer, fill_fields, render_answer_fields, render_cited_source
+from citewell.http.route import ASK, GuardedRoute, project_of
+from citewell.http.sse import EventStream, describe_events, stream_response
+from citewell.http.state import state_of
+from citewell.models import Exchange, StageReached
 from citewell.schemas.v1.chat import ChatEvent, ChatRequest, ChatResponse, Message
 
 router = APIRouter(prefix="/api/v1", tags=["projects"], route_class=GuardedRoute, responses=DOCUMENTED)
@@ -22,70 +22,72 @@ router = APIRouter(prefix="/api/v1", tags=["projects"], route_class=GuardedRoute
 @router.post("/chat", openapi_extra=ASK)
 async def v1_chat(body: ChatRequest, request: Request) -> ChatResponse:
     """Answer from a project. `[<chunk id>]` in the response names an entry of `sources`."""
-    async with aclosing(_events(body, await project_of(request, body.projectId), request, at_once=True)) as events:
-        async for event in events:
-            if event.response:
-                return event.response
-    raise RuntimeError("an answer stream ends with a response")
+    render = _renderer(body)
+    return render(await last_event(await _stream(body, request, buffered=True)))
 
 
 @router.post(
-    "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=events_of(ChatEvent)
+    "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=describe_events(ChatEvent)
 )
 async def v1_chat_stream(body: ChatRequest, request: Request) -> EventStream:
     """The same as server-sent events: stages, pieces of text, then the whole response."""
-    events = _events(body, await project_of(request, body.projectId), request, at_once=False)
-    return stream_response(request, events, failed=_failed)
+    render = _renderer(body)
+
+    def render_end(reply: Reply) -> ChatEvent:
+        return ChatEvent(done=True, response=render(reply))
+
+    renderer = chat_event_renderer(ChatEvent, render_end)
+    events = renderer.render(await _stream(body, request, buffered=False))
+    return stream_response(request, events, render_error=renderer.error)
 
 
-def _failed(problem: ErrorResponse) -> ChatEvent:
-    return ChatEvent(done=True, error=problem)
-
-
-async def _events(body: ChatRequest, project: Project, request: Request, *, at_once: bool) -> AsyncGenerator[ChatEvent]:
-    began = perf_counter()
-    marks, said = ChunkIdMarkers(), list[str]()
-    history = body.history or []
+async def _stream(
+    body: ChatRequest, request: Request, *, buffered: bool
+) -> AsyncGenerator[StageReached | str | Reply, None]:
     pieces = flow.answer(
         body.message,
-        project=project,
-        engines=request.app.state.reading.engines,
-        history=exchanges(history),
-        buffered=at_once,
+        project=await project_of(request, body.projectId),
+        engines=state_of(request).answers.engines,
+        history=pair_messages(body.history or []),
+        buffered=buffered,
     )
-    async with aclosing(pieces):
-        async for piece in pieces:
-            if isinstance(piece, StageReached):
-                yield ChatEvent(stage=piece.stage)
-            elif isinstance(piece, Answer):
-                text = "".join(said)
-                spoken = [Message(role="user", content=body.message), Message(role="assistant", content=text)]
-                response = ChatResponse(
-                    response=text,
-                    messages=[*history, *spoken],
-                    sources=[render_cited_source(passage, piece) for passage in marks.passages],
-                    model=piece.model,
-                    totalDuration=round((perf_counter() - began) * 1000),
-                    promptEvalCount=piece.usage.prompt_tokens if piece.usage else None,
-                    evalCount=piece.usage.answer_tokens if piece.usage else None,
-                    support=render_support(piece),
-                    notice=piece.notice or None,
-                )
-                yield ChatEvent(done=True, response=response)
-            elif words := marks.render(piece):
-                said.append(words)
-                yield ChatEvent(delta=words)
+    return mark_citations(pieces, ChunkIdMarkers())
 
 
-def exchanges(messages: Sequence[Message]) -> list[Exchange]:
-    """Each question with the answer that followed it; a question that was left open has none."""
-    told: list[Exchange] = []
+def _renderer(body: ChatRequest) -> Callable[[Reply], ChatResponse]:
+    """Renders the reply to a request; its duration counts from now."""
+    started_at = perf_counter()
+
+    def render(reply: Reply) -> ChatResponse:
+        answer = reply.answer
+        messages = [
+            *(body.history or []),
+            Message(role="user", content=body.message),
+            Message(role="assistant", content=reply.text),
+        ]
+        response = ChatResponse(
+            response=reply.text,
+            messages=messages,
+            sources=[render_cited_source(passage, answer) for passage in reply.passages],
+            model=answer.model,
+            totalDuration=round((perf_counter() - started_at) * 1000),
+            promptEvalCount=answer.usage.prompt_tokens if answer.usage else None,
+            evalCount=answer.usage.answer_tokens if answer.usage else None,
+        )
+        return fill_fields(response, render_answer_fields(answer))
+
+    return render
+
+
+def pair_messages(messages: Sequence[Message]) -> list[Exchange]:
+    """Each question with the answer that followed it; a question without an answer has an empty one."""
+    exchanges: list[Exchange] = []
     for message in messages:
         match message.role:
             case "user":
-                told.append(Exchange(message.content, ""))
-            case "assistant" if told and not told[-1].answer:
-                told[-1] = Exchange(told[-1].question, message.content)
+                exchanges.append(Exchange(message.content, ""))
+            case "assistant" if exchanges and not exchanges[-1].answer:
+                exchanges[-1] = Exchange(exchanges[-1].question, message.content)
             case _:
                 pass
-    return told
+    return exchanges

@@ -1,4 +1,4 @@
-"""`/api/v1/projects/{id}/documents`, `/api/v1/documents/{id}` and its chunks: what is held, and what is coming in."""
+"""`/api/v1/projects/{id}/documents`, `/api/v1/documents/{id}` and its chunks: what is indexed, and what is uploaded."""
 
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -11,54 +11,56 @@ from starlette.exceptions import HTTPException
 
 from citewell import models
 from citewell.errors import BadRequest, NotFound
-from citewell.http.auth import ADMIN, GuardedRoute, UploadRoute, project_of
-from citewell.http.background import UploadWorker
 from citewell.http.errors import DOCUMENTED
+from citewell.http.route import ADMIN, GuardedRoute, UploadRoute, project_of
+from citewell.http.state import state_of
 from citewell.ingest.parse import SUFFIXES
 from citewell.models import DocumentSummary, Project, Upload
 from citewell.schemas.v1.documents import Chunk, ChunkPlace, Document, DocumentDetail, DocumentList, Neighbour
 
-_MOST_NAME_BYTES = 255
-# Marks that show a name in another order than it has: "gpj.exe" for what ends in "exe.jpg".
-_REORDERING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+_MAX_NAME_BYTES = 255
+# Bidirectional control characters, which show a name in another order: "gpj.exe" for what ends in "exe.jpg".
+_BIDI_CONTROLS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
-uploading = APIRouter(prefix="/api/v1", tags=["documents"], route_class=UploadRoute, responses=DOCUMENTED)
+upload_router = APIRouter(prefix="/api/v1", tags=["documents"], route_class=UploadRoute, responses=DOCUMENTED)
 router = APIRouter(prefix="/api/v1", tags=["documents"], route_class=GuardedRoute, responses=DOCUMENTED)
 
 
-# A file is known by its name, which stands in a header of its part.
-_NAMED = {
+# The name of a file is in a header of its part of the form.
+_PART_HEADERS = {
     "Content-Disposition": {"schema": {"type": "string"}, "example": 'form-data; name="file"; filename="pumps.md"'}
 }
-_FORM = {"requestBody": {"content": {"multipart/form-data": {"encoding": {"file": {"headers": _NAMED}}}}}}
+_FORM_DOCUMENTATION = {
+    "requestBody": {"content": {"multipart/form-data": {"encoding": {"file": {"headers": _PART_HEADERS}}}}}
+}
 
 
-@uploading.post("/projects/{project_id}/documents", openapi_extra=ADMIN | _FORM, status_code=202)
+@upload_router.post("/projects/{project_id}/documents", openapi_extra=ADMIN | _FORM_DOCUMENTATION, status_code=202)
 async def upload_document(
     project_id: UUID, request: Request, file: Annotated[UploadFile, File(description="Any format that `ingest` reads.")]
 ) -> Document:
-    """Send in a document. It is read by a process of its own: ask for its status, PENDING at first.
+    """Upload a document. A background process indexes it: poll its status, which is PENDING at first.
 
-    The same name again replaces the document; its id stays.
+    The same name again replaces the document; its id stays the same.
     """
     project = await project_of(request, project_id)
     if sum(not isinstance(value, str) for _, value in (await request.form()).multi_items()) > 1:
         raise BadRequest("send one file at a time")
-    path = _path(file.filename)
-    most: int = request.app.state.settings.max_upload_bytes
-    if file.size is not None and file.size > most:
-        raise HTTPException(413, f"the file is larger than {most} bytes, which is the most that is taken")
+    path = _document_path(file.filename)
+    state = state_of(request)
+    max_bytes = state.settings.max_upload_bytes
+    if file.size is not None and file.size > max_bytes:
+        raise HTTPException(413, f"the file is larger than {max_bytes} bytes, the limit for uploads")
     content = await file.read()
     upload = Upload(uuid4(), project, path, "ingest", "PENDING", len(content), datetime.now(UTC))
-    await request.app.state.keeping.uploads.add(upload, content=content)
-    worker: UploadWorker = request.app.state.worker
-    worker.wake()
-    return _waiting(upload)
+    await state.stores.uploads.add(upload, content=content)
+    state.upload_worker.wake()
+    return _uploaded_document(upload)
 
 
 @router.get("/projects/{project_id}/documents", openapi_extra=ADMIN)
 async def list_documents(project_id: UUID, request: Request) -> DocumentList:
-    """Every document by its path, with its status; also those on their way in, and those that failed."""
+    """Every document by its path, with its status; also uploads that wait, run or failed."""
     return DocumentList(documents=await _documents(await project_of(request, project_id), request))
 
 
@@ -69,27 +71,25 @@ async def list_documents(project_id: UUID, request: Request) -> DocumentList:
     responses={202: {"description": "Under way: another ingest is not done yet."}},
 )
 async def delete_document(project_id: UUID, document_id: UUID, request: Request) -> Response:
-    """Remove a document: when this answers 204, nothing is answered or cited from it any more."""
+    """Delete a document: once this returns 204, no answer uses or cites it."""
     project = await project_of(request, project_id)
-    found = [one for one in await _documents(project, request) if one.documentId == document_id]
-    if not found:
-        raise NotFound("there is no such document")
-    worker: UploadWorker = request.app.state.worker
-    return Response(status_code=204 if await worker.remove(project, found[0].filename) else 202)
+    document = await _find_document(document_id, project, request)
+    deleted = await state_of(request).upload_worker.remove(project, document.filename)
+    return Response(status_code=204 if deleted else 202)
 
 
 @router.get("/documents/{document_id}", openapi_extra=ADMIN)
 async def get_document(
     document_id: UUID, request: Request, text: Annotated[bool, Query(description="With the whole text.")] = False
 ) -> DocumentDetail:
-    """One document, and where its chunks stand in it."""
-    shown = await _document(document_id, request)
-    library = request.app.state.reading.library
-    held = await library.document(document_id)
-    chunks = [chunk async for batch in library.chunks(document_id) for _, chunk in batch] if held else []
+    """One document, and the places of its chunks."""
+    summary = await _visible_document(document_id, request)
+    library = state_of(request).answers.library
+    document = await library.document(document_id)
+    chunks = [chunk async for batch in library.chunks(document_id) for _, chunk in batch] if document else []
     return DocumentDetail(
-        **shown.model_dump(),
-        text=held.text if held and text else None,
+        **summary.model_dump(),
+        text=document.text if document and text else None,
         chunks=[_place(chunk) for chunk in chunks],
     )
 
@@ -97,8 +97,9 @@ async def get_document(
 @router.get("/documents/{document_id}/chunks/{index}", openapi_extra=ADMIN)
 async def get_chunk(document_id: UUID, index: Annotated[int, Path(ge=0, le=2**31 - 1)], request: Request) -> Chunk:
     """One chunk: its text, its place, and its neighbours."""
-    await _document(document_id, request)
-    chunks = [one async for batch in request.app.state.reading.library.chunks(document_id) for _, one in batch]
+    await _visible_document(document_id, request)
+    library = state_of(request).answers.library
+    chunks = [chunk async for batch in library.chunks(document_id) for _, chunk in batch]
     if index >= len(chunks):
         raise NotFound("there is no such chunk")
     chunk = chunks[index]
@@ -115,15 +116,15 @@ async def get_chunk(document_id: UUID, index: Annotated[int, Path(ge=0, le=2**31
     )
 
 
-def _path(name: str | None) -> str:
-    """The path a client gives its document; never used as a path on this machine."""
-    path = normalize("NFC", name or "")  # macOS takes an é apart that others send whole
+def _document_path(filename: str | None) -> str:
+    """The path by which the project knows an upload; never used as a path on this machine."""
+    path = normalize("NFC", filename or "")  # macOS sends é as two characters, others as one
     parts = path.split("/")
     if not path.strip() or any(part in ("", ".", "..") for part in parts) or "\\" in path:
         raise BadRequest("name the file by a plain name, or a path without `..` below the project")
-    if len(path.encode("utf-8", "replace")) > _MOST_NAME_BYTES:
-        raise BadRequest(f"the file's name is longer than {_MOST_NAME_BYTES} bytes")
-    if any(not mark.isprintable() or mark in _REORDERING for mark in path):
+    if len(path.encode("utf-8", "replace")) > _MAX_NAME_BYTES:
+        raise BadRequest(f"the file's name is longer than {_MAX_NAME_BYTES} bytes")
+    if any(not character.isprintable() or character in _BIDI_CONTROLS for character in path):
         raise BadRequest("the file's name has marks in it that cannot be seen")
     if (suffix := PurePosixPath(path).suffix.lower()) not in SUFFIXES:
         raise HTTPException(
@@ -133,57 +134,62 @@ def _path(name: str | None) -> str:
 
 
 async def _documents(project: Project, request: Request) -> list[Document]:
-    """What is held, what waits and what failed; of a document that is sent in again, how that goes."""
-    held = await request.app.state.reading.library.documents(project)
-    by_id = {one.id: _held(one, project) for one in held}
-    for upload in await request.app.state.keeping.uploads.uploads(project.id):
-        before = by_id.get(upload.document_id)
-        told = {"status": upload.status, "error": upload.error, "updatedAt": upload.created_at}
-        if before:
-            by_id[upload.document_id] = before.model_copy(update=told)
+    """What is indexed, what waits and what failed; of a document that is uploaded again, the upload's status."""
+    state = state_of(request)
+    summaries = await state.answers.library.documents(project)
+    by_id = {summary.id: _indexed_document(summary, project) for summary in summaries}
+    for upload in await state.stores.uploads.uploads(project.id):
+        indexed = by_id.get(upload.document_id)
+        if indexed:
+            status = {"status": upload.status, "error": upload.error, "updatedAt": upload.created_at}
+            by_id[upload.document_id] = indexed.model_copy(update=status)
         elif upload.kind == "ingest":
-            by_id[upload.document_id] = _waiting(upload)
-    return sorted(by_id.values(), key=lambda one: one.filename)
+            by_id[upload.document_id] = _uploaded_document(upload)
+    return sorted(by_id.values(), key=lambda document: document.filename)
 
 
-async def _document(identity: UUID, request: Request) -> Document:
+async def _find_document(document_id: UUID, project: Project, request: Request) -> Document:
+    for document in await _documents(project, request):
+        if document.documentId == document_id:
+            return document
+    raise NotFound("there is no such document")
+
+
+async def _visible_document(document_id: UUID, request: Request) -> Document:
     """A document of a project that the caller may see."""
-    project = await _project_of_document(identity, request)
-    found = [one for one in await _documents(project, request) if one.documentId == identity]
-    if not found:
-        raise NotFound("there is no such document")
-    return found[0]
+    return await _find_document(document_id, await _project_of_document(document_id, request), request)
 
 
-async def _project_of_document(identity: UUID, request: Request) -> Project:
-    owner = await request.app.state.reading.library.project_of(identity)
-    if owner is None:
-        coming = await request.app.state.keeping.uploads.uploads()
-        owner = next((one.project.id for one in coming if one.document_id == identity), None)
-    if owner is None:
+async def _project_of_document(document_id: UUID, request: Request) -> Project:
+    state = state_of(request)
+    project_id = await state.answers.library.project_of(document_id)
+    if project_id is None:
+        uploads = await state.stores.uploads.uploads()
+        project_id = next((upload.project.id for upload in uploads if upload.document_id == document_id), None)
+    if project_id is None:
         raise NotFound("there is no such document")
     try:
-        return await project_of(request, owner)
+        return await project_of(request, project_id)
     except NotFound as error:
         raise NotFound("there is no such document") from error
 
 
-def _held(one: DocumentSummary, project: Project) -> Document:
+def _indexed_document(summary: DocumentSummary, project: Project) -> Document:
     return Document(
-        documentId=one.id,
+        documentId=summary.id,
         projectId=project.id,
-        filename=one.path,
+        filename=summary.path,
         status="COMPLETED",
         error=None,
-        title=one.title,
-        url=one.url,
-        chunkCount=one.chunks,
-        characters=one.characters,
-        updatedAt=one.ingested_at,
+        title=summary.title,
+        url=summary.url,
+        chunkCount=summary.chunks,
+        characters=summary.characters,
+        updatedAt=summary.ingested_at,
     )
 
 
-def _waiting(upload: Upload) -> Document:
+def _uploaded_document(upload: Upload) -> Document:
     return Document(
         documentId=upload.document_id,
         projectId=upload.project.id,

@@ -1,0 +1,17 @@
+import type { Client } from "../api/client";
+import type { Translate } from "../i18n/translations";
+
+/** What a chat needs from the page or widget that shows it. */
+export interface ChatOptions {
+  client: Client;
+  t: Translate;
+  title: string;
+  /** Closes the widget. */
+  onClose?: () => void;
+  /** Called with the API key that the reader enters; without it, the chat does not offer to enter one. */
+  onKey?: (key: string) => void;
+  /** Called with the id of the project that the server answers from. */
+  onProjectKnown?: (id: string) => void;
+  /** Called when the reader picks a project; "" is the default one. Without it, there is no picker. */
+  onPickProject?: (id: string) => void;
+}
