@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from citewell.adapters.minilm import MiniLmEmbedder
-from citewell.adapters.qdrant_edge.index import QdrantEdgeBuilder, QdrantEdgeIndex, fusion_query
+from citewell.adapters.qdrant_edge import QdrantEdgeBuilder, QdrantEdgeIndex
+from citewell.adapters.qdrant_edge.index import fusion_query
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.flow import answer, collect
 from citewell.answer.retrieval.rerank import LocalReranker

@@ -17,6 +17,7 @@ import pytest
 
 from citewell import wiring
 from citewell.adapters.embeddings_openai import OpenAiCompatibleEmbedder
+from citewell.adapters.vendor_embedding import EmbeddingPolicies
 from citewell.answer import flow as answering
 from citewell.answer.reply.markers import NumberedMarkers
 from citewell.errors import ModelError, OtherModel
@@ -66,7 +67,12 @@ async def writing(settings: Settings) -> AsyncIterator[IngestEngines]:
             yield engines
             return
         embedder = OpenAiCompatibleEmbedder(
-            "custom", key=KEY, model="ours", dimensions=64, base_url=str(settings.embedding_base_url), in_ingest=HURRIED
+            "custom",
+            key=KEY,
+            model="ours",
+            dimensions=64,
+            base_url=str(settings.embedding_base_url),
+            policies=EmbeddingPolicies(ingest=HURRIED),
         )
         try:
             yield replace(engines, embedder=embedder)
