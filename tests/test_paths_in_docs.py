@@ -53,11 +53,6 @@ PENDING = {
     "answer/writing/pipeline.py",
     "answer/writing/prompt.py",
     "answer/writing/unit_stream.py",
-    "benchmarks/fit/",
-    "benchmarks/lib/",
-    "benchmarks/quality/",
-    "benchmarks/quality/retrieval.py",
-    "benchmarks/speed/",
 }
 
 _BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)

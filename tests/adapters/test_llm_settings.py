@@ -99,7 +99,7 @@ def test_the_terminal_shows_what_the_model_wrote_and_what_nothing_bears_out(
         as_json = citewell(*asked, "--json", CITEWELL_HOME=str(book_home), **model)
         quoted = citewell(*asked, CITEWELL_HOME=str(book_home), **model)
     assert shown.stdout.startswith("Gyroscopes drift because a bias is integrated [1]. Napoleon")
-    assert "Not borne out by the sources:\n  Napoleon built 47 lighthouses" in shown.stdout
+    assert "Not supported by the sources:\n  Napoleon built 47 lighthouses" in shown.stdout
     assert '"verdict": "unsupported"' in as_json.stdout
     assert "The language model is unavailable" in quoted.stdout
     assert "[1]" in quoted.stdout

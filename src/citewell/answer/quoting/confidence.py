@@ -1,7 +1,7 @@
 """Estimates how likely the passages answer the question, as a calibrated probability. Pure.
 
-Fitted by `benchmarks/fit.py` on questions that documents answer, questions about other documents, and questions about
-something else entirely. Does not know which units are quoted.
+Fitted by `benchmarks/fit/ranking.py` on questions that documents answer, questions about other documents, and
+questions about something else entirely. Does not know which units are quoted.
 """
 
 from collections.abc import Sequence

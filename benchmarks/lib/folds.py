@@ -1,4 +1,4 @@
-"""Which questions the fitted weights have seen, and weights that have not seen them."""
+"""Cross-validation: which questions the shipped weights were fitted on, and weights fitted without them."""
 
 import hashlib
 import json
@@ -22,30 +22,30 @@ _MODELS: Mapping[str, tuple[Any, Sequence[str]]] = {
 
 
 def fold_of(group: str) -> int:
-    """The part a group belongs to, the same on every machine."""
+    """The fold of a group, the same on every machine."""
     return hashlib.sha256(group.encode()).digest()[0] % FOLDS
 
 
-def digest(group: str) -> str:
-    """A group's name, shortened."""
+def group_digest(group: str) -> str:
+    """A short hash of a group's name."""
     return hashlib.sha256(group.encode()).hexdigest()[:12]
 
 
-def install(weights: Mapping[str, Any]) -> None:
-    """Let the package answer with these weights from now on; by name, or in the order of its features."""
+def install_weights(weights: Mapping[str, Any]) -> None:
+    """Make Citewell answer with these weights from now on; given by name, or in the order of the features."""
     for name, values in weights.items():
         if name == "bands":
             confidence.CONFIDENCE_BANDS.update(values)
             continue
         if name == "selection":
-            continue  # no set here is asked with one
+            continue  # no benchmark that uses this asks about a selection
         model, features = _MODELS[name]
         named = isinstance(values, Mapping)
         model._WEIGHTS[:] = [values[feature] for feature in features] if named else np.asarray(values)
 
 
-class Unseen:
-    """Puts in, for a question's group, the weights that were fitted without it."""
+class HeldOutWeights:
+    """Installs, for each question's group, the weights that were fitted without that group."""
 
     def __init__(self, shipped: Mapping[str, Any], groups: Sequence[str], folds: Sequence[Mapping[str, Any]]) -> None:
         self._shipped = shipped
@@ -54,16 +54,18 @@ class Unseen:
         self._installed: int | None = None
 
     @classmethod
-    def read(cls) -> "Unseen":
+    def read(cls) -> "HeldOutWeights":
         shipped = json.loads(data_file("ranking.json").read_text(encoding="utf-8"))
-        saw = json.loads(FOLDS_FILE.read_text(encoding="utf-8")) if FOLDS_FILE.exists() else {"groups": [], "folds": []}
-        return cls(shipped, saw["groups"], saw["folds"])
+        fitted = (
+            json.loads(FOLDS_FILE.read_text(encoding="utf-8")) if FOLDS_FILE.exists() else {"groups": [], "folds": []}
+        )
+        return cls(shipped, fitted["groups"], fitted["folds"])
 
     def knows(self, group: str) -> bool:
-        return digest(group) in self._groups
+        return group_digest(group) in self._groups
 
     def use_for(self, group: str) -> None:
         fold = fold_of(group) if self.knows(group) else -1
         if fold != self._installed:
-            install(self._folds[fold] if fold >= 0 else self._shipped)
+            install_weights(self._folds[fold] if fold >= 0 else self._shipped)
             self._installed = fold

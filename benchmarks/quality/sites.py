@@ -1,9 +1,9 @@
-"""Read every docs site and document folder of a data folder, and report what came out of it.
+"""Whether parsing loses text or splits code, on every docs site and document folder of a data folder.
 
-    python benchmarks/sites.py DATA
+    python benchmarks/quality/sites.py DATA
 
 For each folder below DATA/docs and DATA/pdf: files, chunks, tokens, errors, code blocks in and out, chunks with
-unbalanced fences, and markup left in prose. Reads only; nothing is embedded.
+unbalanced fences, and markup left in prose. It only parses; nothing is embedded.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from citewell.models import Chunk, Project
 from citewell.settings import Settings
 
 FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}|~{3,})", re.MULTILINE)
-LEFT_OVER = {
+MARKUP = {
     "import line": re.compile(r"^import .+ from ['\"]", re.MULTILINE),
     "JSX tag": re.compile(r"</?[A-Z]\w*[\s/>]"),
     "frontmatter key": re.compile(r"\A---\n|^(?:sidebar_\w+|hide_title|pagination_\w+):", re.MULTILINE),
@@ -31,7 +31,7 @@ LEFT_OVER = {
 
 
 def prose_of(text: str) -> str:
-    """A text without code, where markup is what is meant."""
+    """A text without code: markup in code is intended."""
     text = re.sub(
         r"^([ \t>]*(?:[-*+\d.)]+[ \t]+)*)(`{3,}|~{3,}).*?(?:^[ \t>]*\2`*~*[ \t]*$|\Z)", "", text, flags=re.M | re.S
     )
@@ -39,7 +39,7 @@ def prose_of(text: str) -> str:
     return re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", text, flags=re.S)
 
 
-def unbalanced(chunk: Chunk) -> bool:
+def has_unbalanced_fence(chunk: Chunk) -> bool:
     opened = ""
     for match in FENCE.finditer(chunk.text):
         mark = match[1]
@@ -61,7 +61,7 @@ async def report(name: str, folder: Path) -> None:
         chunks += read.chunks
         text = read.document.text
         manuscript = parse(file.path, read_bytes(file.location))
-        spans = [(one.start, one.end) for one in read.chunks]
+        spans = [(chunk.start, chunk.end) for chunk in read.chunks]
         for block in manuscript.blocks:
             if block.kind == "code" and text[block.start : block.end].strip():
                 code_in += 1
@@ -71,15 +71,15 @@ async def report(name: str, folder: Path) -> None:
         for start, stop in spans:
             covered[start:stop] = b"\1" * (stop - start)
         uncovered += sum(not done and not mark.isspace() for done, mark in zip(covered, text, strict=True))
-    left = {
-        what: sum(bool(pattern.search(prose_of(one.text))) for one in chunks) for what, pattern in LEFT_OVER.items()
+    markup = {
+        what: sum(bool(pattern.search(prose_of(chunk.text))) for chunk in chunks) for what, pattern in MARKUP.items()
     }
-    tokens = sum(count_tokens(one.text) for one in chunks)
-    shown = ", ".join(f"{count} {what}" for what, count in left.items() if count) or "nothing"
+    tokens = sum(count_tokens(chunk.text) for chunk in chunks)
+    summary = ", ".join(f"{count} {what}" for what, count in markup.items() if count) or "nothing"
     print(
         f"{name:24} {len(files):4} files {len(chunks):5} chunks {tokens:8} tokens "
-        f"{len(errors):3} errors  code {code_in}/{code_out}  unbalanced {sum(map(unbalanced, chunks))}  "
-        f"uncovered characters {uncovered}  left over: {shown}"
+        f"{len(errors):3} errors  code {code_in}/{code_out}  unbalanced {sum(map(has_unbalanced_fence, chunks))}  "
+        f"uncovered characters {uncovered}  left over: {summary}"
     )
     for error in errors:
         print(f"    {error}")

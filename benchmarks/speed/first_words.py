@@ -1,6 +1,6 @@
 """How long a reader waits for the first words of an answer that an LLM writes, and for the next ones.
 
-    python benchmarks/first_words.py
+    python benchmarks/speed/first_words.py
 
 Nothing is waited for: an answer is fed token by token, and the time is the number of tokens that were needed, over the
 rate at which an LLM writes. What comes before the first token (retrieval, the prompt) is not counted.

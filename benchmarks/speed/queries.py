@@ -1,6 +1,6 @@
-"""What a question costs on many chunks, beside what it cannot cost less than: embedding it, and one engine query.
+"""Query latency on many chunks, compared with the minimum: embedding the question and one engine query.
 
-    python benchmarks/queries.py [--chunks 100000] [--home FOLDER] [--questions 120] [--json OUT]
+    python benchmarks/speed/queries.py [--chunks 100000] [--home FOLDER] [--questions 120] [--json OUT]
 
 The chunks are generated: words as rare as in a language, sentences, headings, a few windows each whose vectors lie
 around their topic's own. Every question asks after one chunk, of which one window lies near the question. Only topics
@@ -37,14 +37,14 @@ from citewell.text.terms import content_words
 
 PROJECT, NEIGHBOUR = Project.named("benchmark"), Project.named("neighbour")
 _TOPICS = 1000
-_OF_A_TOPIC = 40  # words that a topic uses more than others do
-_PER_DOCUMENT = 12  # chunks
-_PER_CHANGE = 500
-_NEIGHBOURS = 10  # every tenth document is another project's
+_WORDS_PER_TOPIC = 40  # words that a topic uses more than others do
+_CHUNKS_PER_DOCUMENT = 12  # chunks
+_CHUNKS_PER_CHANGE = 500
+_NEIGHBOUR_EVERY = 10  # every tenth document is another project's
 
 
 class Corpus:
-    """Chunk number n, the same every time, without holding the others."""
+    """Generated chunks by number; the same number gives the same chunk."""
 
     def __init__(self) -> None:
         data = files("citewell").joinpath("data")
@@ -57,35 +57,35 @@ class Corpus:
         self.words = [*small, *(word for word in rng.permutation(large).tolist() if word not in known)]
         frequency = 1 / (np.arange(len(self.words)) + 2.7)
         self._cumulated = np.cumsum(frequency / frequency.sum())
-        self._rare = rng.integers(len(small) + 500, len(self.words), size=(_TOPICS, _OF_A_TOPIC))
+        self._rare = rng.integers(len(small) + 500, len(self.words), size=(_TOPICS, _WORDS_PER_TOPIC))
 
     def topic(self, number: int) -> int:
-        return number // _PER_DOCUMENT % _TOPICS
+        return number // _CHUNKS_PER_DOCUMENT % _TOPICS
 
     def title(self, topic: int) -> str:
         return " ".join(self.words[place] for place in self._rare[topic, :3]).capitalize()
 
     def chunk(self, number: int) -> tuple[Chunk, Project]:
         rng = np.random.default_rng((1, number))
-        topic, document = self.topic(number), number // _PER_DOCUMENT
-        project = NEIGHBOUR if document % _NEIGHBOURS == 9 else PROJECT
+        topic, document = self.topic(number), number // _CHUNKS_PER_DOCUMENT
+        project = NEIGHBOUR if document % _NEIGHBOUR_EVERY == 9 else PROJECT
         lengths = rng.integers(8, 26, size=rng.integers(18, 27)).tolist()
         places = np.searchsorted(self._cumulated, rng.random(sum(lengths))).clip(max=len(self.words) - 1)
-        its_own = rng.random(len(places)) < 0.12
-        places[its_own] = rng.choice(self._rare[topic], size=int(its_own.sum()))
-        spoken = [self.words[place] for place in places.tolist()]
-        said = [" ".join(spoken[first:last]).capitalize() for first, last in pairwise(accumulate([0, *lengths]))]
-        text = "\n\n".join(". ".join(said[first : first + 6]) + "." for first in range(0, len(said), 6))
+        is_topical = rng.random(len(places)) < 0.12
+        places[is_topical] = rng.choice(self._rare[topic], size=int(is_topical.sum()))
+        words = [self.words[place] for place in places.tolist()]
+        sentences = [" ".join(words[first:last]).capitalize() for first, last in pairwise(accumulate([0, *lengths]))]
+        text = "\n\n".join(". ".join(sentences[first : first + 6]) + "." for first in range(0, len(sentences), 6))
         path = f"{self.words[self._rare[topic, 0]]}/{document:06d}.md"
         identity = document_id(project, path)
         section = " ".join(self.words[place] for place in self._rare[topic, 3 + number % 5 : 6 + number % 5])
         content = content_hash(self.title(topic), section, text)
-        start = (number % _PER_DOCUMENT) * 2500
+        start = (number % _CHUNKS_PER_DOCUMENT) * 2500
         chunk = Chunk(
             id=chunk_id(identity, content),
             document_id=identity,
             content_hash=content,
-            index=number % _PER_DOCUMENT,
+            index=number % _CHUNKS_PER_DOCUMENT,
             source=path,
             chapter=self.title(topic),
             section=section,
@@ -102,19 +102,19 @@ class Corpus:
         """After a few neighbouring words of a chunk, and what its page is about."""
         chunk, _ = self.chunk(number)
         sentence = chunk.text.split(". ")[number % 7]
-        wanted = " ".join(content_words(sentence)[:3]).lower()
+        subject = " ".join(content_words(sentence)[:3]).lower()
         opening = ("What is", "How do I use", "Why does it need", "Which part has")[number % 4]
-        return f"{opening} {wanted} in {chunk.chapter.lower()}?"
+        return f"{opening} {subject} in {chunk.chapter.lower()}?"
 
 
-def asked_after(chunks: int, questions: int) -> list[int]:
+def questioned_chunks(chunks: int, questions: int) -> list[int]:
     """The chunks that questions are about: spread over the corpus, all of one project."""
     corpus = Corpus()
     numbers = np.linspace(0, chunks - 1, questions * 2).astype(int).tolist()
     return [number for number in numbers if corpus.chunk(number)[1] == PROJECT][:questions]
 
 
-def windows(number: int, text: str, topic: Vector, near: "Vector | None") -> Embedding:
+def make_windows(number: int, text: str, topic: Vector, near: "Vector | None") -> Embedding:
     """About five windows around the topic's vector; the middle one near the question, where one is asked."""
     rng = np.random.default_rng((2, number))
     count = int(rng.integers(4, 7))
@@ -132,29 +132,29 @@ def build(folder: Path, chunks: int, topics: Matrix, near: Mapping[int, Vector])
     corpus = Corpus()
 
     async def changes() -> AsyncIterator[Change]:
-        for first in range(0, chunks, _PER_CHANGE):
+        for first in range(0, chunks, _CHUNKS_PER_CHANGE):
             entries = []
-            for number in range(first, min(first + _PER_CHANGE, chunks)):
+            for number in range(first, min(first + _CHUNKS_PER_CHANGE, chunks)):
                 chunk, project = corpus.chunk(number)
-                embedding = windows(number, chunk.text, topics[corpus.topic(number)], near.get(number))
+                embedding = make_windows(number, chunk.text, topics[corpus.topic(number)], near.get(number))
                 entries.append(Entry(project.id, chunk, embedding))
             yield Change(entries=entries)
             print(f"\r{first + len(entries)} of {chunks} chunks", end="", flush=True)
 
     began = perf_counter()
-    shelf = QdrantEdgeBuilder(folder, model=MiniLmEmbedder.model, dimensions=MiniLmEmbedder.dimensions)
-    shelf.publish(asyncio.run(shelf.stage(changes(), base=None)))
+    builder = QdrantEdgeBuilder(folder, model=MiniLmEmbedder.model, dimensions=MiniLmEmbedder.dimensions)
+    builder.publish(asyncio.run(builder.stage(changes(), base=None)))
     print("\r", end="")
     return perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 async def measure(engines: AnswerEngines, index: QdrantEdgeIndex, questions: list[str]) -> dict[str, list[float]]:
     """Seconds for each question: its embedding, one engine query, finding passages, and answering."""
-    spent: dict[str, list[float]] = {"embed": [], "query": [], "retrieve": [], "answer": []}
+    seconds_by_step: dict[str, list[float]] = {"embed": [], "query": [], "retrieve": [], "answer": []}
     for question in [questions[-1], *questions]:
         began = perf_counter()
         vector = await engines.embedder.embed_query(question)
-        embedded = perf_counter()
+        embed = perf_counter()
         index.opened().shard.query(fusion_query(PROJECT.id, vector=vector, words=question, limit=CANDIDATES))
         queried = perf_counter()
         await retrieve(question, project=PROJECT.id, engines=engines, limit=5)
@@ -162,24 +162,24 @@ async def measure(engines: AnswerEngines, index: QdrantEdgeIndex, questions: lis
         await collect(answer(question, project=PROJECT, engines=engines), str)
         answered = perf_counter()
         for name, seconds in zip(
-            spent,
-            (embedded - began, queried - embedded, retrieved - queried, answered - retrieved),
+            seconds_by_step,
+            (embed - began, queried - embed, retrieved - queried, answered - retrieved),
             strict=True,
         ):
-            spent[name].append(seconds)
-    return {name: values[1:] for name, values in spent.items()}  # the first question loads the model
+            seconds_by_step[name].append(seconds)
+    return {name: values[1:] for name, values in seconds_by_step.items()}  # the first question loads the model
 
 
-async def found_first(engines: AnswerEngines, questions: Mapping[int, str]) -> float:
+async def share_found_in_top_5(engines: AnswerEngines, questions: Mapping[int, str]) -> float:
     """The share of questions whose own chunk is among the first five: that what is measured does find."""
     corpus, hits = Corpus(), 0
     for number, question in questions.items():
-        _, said = await collect(answer(question, project=PROJECT, engines=engines), str)
-        hits += corpus.chunk(number)[0].id in {passage.chunk.id for passage in said.retrieved}
+        _, result = await collect(answer(question, project=PROJECT, engines=engines), str)
+        hits += corpus.chunk(number)[0].id in {passage.chunk.id for passage in result.retrieved}
     return hits / len(questions)
 
 
-def embedded(embedder: MiniLmEmbedder, texts: list[str]) -> Matrix:
+def embed(embedder: MiniLmEmbedder, texts: list[str]) -> Matrix:
     async def run() -> NDArray[np.float32]:
         return np.stack([await embedder.embed_query(text) for text in texts])
 
@@ -189,35 +189,35 @@ def embedded(embedder: MiniLmEmbedder, texts: list[str]) -> Matrix:
 def run(home: Path, chunks: int, count: int) -> dict[str, float]:
     embedder = MiniLmEmbedder()
     corpus = Corpus()
-    numbers = asked_after(chunks, count)
+    numbers = questioned_chunks(chunks, count)
     questions = {number: corpus.question(number) for number in numbers}
     index = QdrantEdgeIndex(home / "index", model=embedder.model, dimensions=embedder.dimensions)
     results: dict[str, float] = {"chunks": chunks, "questions": len(questions)}
     if not (home / "index" / "CURRENT").exists():
-        topics = embedded(embedder, [corpus.title(topic) for topic in range(_TOPICS)])
-        near = dict(zip(numbers, embedded(embedder, list(questions.values())), strict=True))
+        topics = embed(embedder, [corpus.title(topic) for topic in range(_TOPICS)])
+        near = dict(zip(numbers, embed(embedder, list(questions.values())), strict=True))
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as builder:
-            seconds, peak = builder.submit(build, home / "index", chunks, topics, near).result()
-        results |= {"build_seconds": seconds, "build_peak_megabytes": peak}
-        print(f"{chunks} chunks built in {seconds:.0f} s; peak memory {peak:.0f} MB")
+            build_seconds, peak_megabytes = builder.submit(build, home / "index", chunks, topics, near).result()
+        results |= {"build_seconds": build_seconds, "build_peak_megabytes": peak_megabytes}
+        print(f"{chunks} chunks built in {build_seconds:.0f} s; peak memory {peak_megabytes:.0f} MB")
     engines = AnswerEngines(embedder, index, LocalReranker())
 
     async def ask() -> tuple[dict[str, list[float]], float]:
-        spent = await measure(engines, index, list(questions.values()))
-        return spent, await found_first(engines, questions)
+        seconds_by_step = await measure(engines, index, list(questions.values()))
+        return seconds_by_step, await share_found_in_top_5(engines, questions)
 
-    spent, found = asyncio.run(ask())
-    for name, values in spent.items():
-        half, most = statistics.median(values) * 1000, statistics.quantiles(values, n=20)[-1] * 1000
-        results |= {f"{name}_p50_ms": half, f"{name}_p95_ms": most}
-        print(f"{name:8} p50 {half:6.1f} ms   p95 {most:6.1f} ms")
-    least = results["embed_p50_ms"] + results["query_p50_ms"]
-    results["retrieve_over_least"] = results["retrieve_p50_ms"] / least
+    seconds_by_step, share_found = asyncio.run(ask())
+    for name, values in seconds_by_step.items():
+        p50, p95 = statistics.median(values) * 1000, statistics.quantiles(values, n=20)[-1] * 1000
+        results |= {f"{name}_p50_ms": p50, f"{name}_p95_ms": p95}
+        print(f"{name:8} p50 {p50:6.1f} ms   p95 {p95:6.1f} ms")
+    minimum = results["embed_p50_ms"] + results["query_p50_ms"]
+    results["retrieve_over_least"] = results["retrieve_p50_ms"] / minimum
     results["answer_over_retrieve"] = results["answer_p50_ms"] / results["retrieve_p50_ms"]
-    results["found"] = found
+    results["found"] = share_found
     print(f"retrieve / (embed + query): {results['retrieve_over_least']:.2f}  (goal: at most 1.50)")
     print(f"answer / retrieve:          {results['answer_over_retrieve']:.2f}  (goal: at most 1.60)")
-    print(f"{found:.0%} of the questions find the chunk they are about in the first five")
+    print(f"{share_found:.0%} of the questions find the chunk they are about in the first five")
     return results
 
 

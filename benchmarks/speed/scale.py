@@ -1,8 +1,8 @@
-"""Does memory stay bounded, and how fast is everything but the model?
+"""Parsing speed, memory of a large ingest, and safety when processes are killed.
 
-python benchmarks/scale.py parse FOLDER          parse-only throughput of a folder's Markdown
-python benchmarks/scale.py ingest --megabytes N  ingest generated files, the model replaced by a cheap one
-python benchmarks/scale.py kill --rounds N       kill -9 at random moments across ingest, plan, publish and delete
+python benchmarks/speed/scale.py parse FOLDER          parse-only throughput of a folder's Markdown
+python benchmarks/speed/scale.py ingest --megabytes N  time and peak memory of a large ingest, with the hashing embedder
+python benchmarks/speed/scale.py kill --rounds N       kill -9 at random moments across ingest, plan, publish and delete
 """
 
 import argparse
@@ -34,7 +34,7 @@ WORDS = [
 
 
 def parse(folder: Path) -> None:
-    """Each file is read as often as it takes to make 20 MB, so that starting workers weighs little."""
+    """Read the files repeatedly, 20 MB in total, so that starting workers takes little of the time."""
 
     async def run() -> tuple[int, float]:
         files = [file for file in walk([folder])[0] if file.path.endswith((".md", ".mdx"))]
@@ -82,7 +82,7 @@ def ingest(megabytes: int) -> None:
 
 
 def kill(rounds: int) -> None:
-    """Kill a command at a random moment, then check that what is there is what was there before or after it."""
+    """Kill commands at random moments, then check that the index is that of an undisturbed run."""
     rng = random.Random(rounds)
     with tempfile.TemporaryDirectory() as folder:
         home, docs = Path(folder, "home"), Path(folder, "docs")
@@ -99,13 +99,13 @@ def kill(rounds: int) -> None:
         for number in range(rounds):
             for path in rng.sample(sorted(docs.iterdir()), 3):
                 path.write_text(page(rng, 20_000), encoding="utf-8")
-            doing = rng.choice(["ingest", "ingest", "plan", "delete", "doctor"])
+            action = rng.choice(["ingest", "ingest", "plan", "delete", "doctor"])
             arguments = {
                 "ingest": ["ingest", str(docs), "--prune"],
                 "plan": ["ingest", str(docs), "--plan"],
                 "delete": ["documents", "delete", f"{rng.randrange(40):02d}.md"],
                 "doctor": ["doctor", "--fix"],
-            }[doing]
+            }[action]
             process = subprocess.Popen(
                 [CITEWELL, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
@@ -121,12 +121,12 @@ def kill(rounds: int) -> None:
         listed = run("documents", "list", "--json").stdout
         environment["CITEWELL_HOME"] = str(fresh)
         assert run("ingest", str(docs)).returncode == 0
-        strip = ("path", "id", "chunks", "characters")
-        mine, theirs = (
-            [[one[key] for key in strip] for one in json.loads(text)]
+        fields = ("path", "id", "chunks", "characters")
+        ours, undisturbed = (
+            [[document[key] for key in fields] for document in json.loads(text)]
             for text in (listed, run("documents", "list", "--json").stdout)
         )
-        assert mine == theirs, "the index differs from an undisturbed one"
+        assert ours == undisturbed, "the index differs from an undisturbed one"
         shutil.rmtree(fresh)
         print(f"\r{rounds} rounds, {killed} killed while running, {unserved} searches unserved; ends as if undisturbed")
 

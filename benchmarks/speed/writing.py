@@ -1,10 +1,10 @@
-"""What our code adds to an answer that an LLM writes: until the first word, and for each word after it.
+"""Overhead of Citewell on an LLM's answer: until the first word, and for each word after it.
 
-    python benchmarks/writing.py FOLDER [--questions FILE] [--rounds N]
+    python benchmarks/speed/writing.py FOLDER [--questions FILE] [--rounds N]
 
-A loopback server plays the LLM and says what the passages say, with citations. The time spent waiting for it is taken
-out; what is left is ours: understanding, retrieval, prompt, citations, support checks. The first word is given as a
-ratio to retrieval alone, measured in the same rounds; the SDK's own share of a word is shown beside ours.
+A loopback server plays the LLM and returns sentences of the passages with citations. The time spent waiting for it is
+subtracted; the rest is overhead: follow-ups, retrieval, prompt, citations, support checks. The time to the first word
+is a ratio to retrieval alone, measured in the same rounds.
 """
 
 import argparse
@@ -32,11 +32,11 @@ from citewell.ports import Writer, WritingTask
 from citewell.settings import Settings
 
 PROJECT = Project.named("benchmark")
-SENTENCES = 12
+MAX_SENTENCES = 12
 
 
-class Timed:
-    """A writer that knows how long it was waited for, and how long each of its words kept its reader busy."""
+class TimedWriter:
+    """A writer that measures the time spent waiting for it, and the time its consumer spends on each word."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -44,8 +44,8 @@ class Timed:
         self.waited = 0.0
         self.busy: list[float] = []
 
-    async def write(self, work: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
-        async with aclosing(self._writer.write(work)) as words:
+    async def write(self, task: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
+        async with aclosing(self._writer.write(task)) as words:
             while True:
                 began = perf_counter()
                 word = await anext(words, None)
@@ -63,64 +63,65 @@ class Timed:
         await self._writer.close()
 
 
-def quoting(request: dict[str, Any]) -> str:
-    """What the passages say, sentence by sentence, each with the number of its passage."""
-    told = "\n".join(str(one.get("content") or "") for one in request["messages"])
-    said = []
-    for number, _, text in re.findall(r"^\[(\d+)\][^\n]*\n<passage (\w+)>\n(.*?)\n</passage \2>", told, re.S | re.M):
+def quote_passages(request: dict[str, Any]) -> str:
+    """An answer made of sentences of the passages, each with its citation."""
+    prompt = "\n".join(str(part.get("content") or "") for part in request["messages"])
+    sentences = []
+    for number, _, text in re.findall(r"^\[(\d+)\][^\n]*\n<passage (\w+)>\n(.*?)\n</passage \2>", prompt, re.S | re.M):
         prose = " ".join(line for line in text.split("\n") if line[:1].isalpha())
-        said += [f"{one} [{number}]." for one in prose.split(". ")[:4] if len(one) > 20]
-    return " ".join(said[:SENTENCES])
+        sentences += [f"{part} [{number}]." for part in prose.split(". ")[:4] if len(part) > 20]
+    return " ".join(sentences[:MAX_SENTENCES])
 
 
 def serve() -> None:
-    """The LLM, in a process of its own, so that it takes no time of ours."""
-    sys.path.insert(0, str(Path(__file__).parents[1]))
+    """Run the fake LLM in a process of its own, so that it takes no CPU time of this one."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))
     from tests.fakes.llm import LLM, Says
 
-    with LLM(lambda request: Says(quoting(request) or "NOT_COVERED")) as llm:
+    with LLM(lambda request: Says(quote_passages(request) or "NOT_COVERED")) as llm:
         print(llm.url, flush=True)
         sys.stdin.read()
 
 
 @asynccontextmanager
-async def engines(folder: Path, url: str, key: str) -> AsyncIterator[AnswerEngines]:
+async def open_engines(folder: Path, url: str, key: str) -> AsyncIterator[AnswerEngines]:
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home), llm_base_url=url, llm_model="loopback-1", llm_api_key=key)
-        async with wiring.open_for_ingest(settings, wait=False, on_wait=lambda: None) as ingesting:
+        async with wiring.open_for_ingest(settings, wait=False, on_wait=lambda: None) as ingest_engines:
             recipe = wiring.ingest_recipe(settings)
-            await ingest([folder], project=PROJECT, engines=ingesting, recipe=recipe, progress=lambda *_: None)
-        async with wiring.open_for_answers(settings) as reading:
-            yield reading.engines
+            await ingest([folder], project=PROJECT, engines=ingest_engines, recipe=recipe, progress=lambda *_: None)
+        async with wiring.open_for_answers(settings) as resources:
+            yield resources.engines
 
 
 async def measure(folder: Path, questions: list[str], rounds: int, url: str, key: str) -> None:
-    retrieval, first, words = [], [], []
+    retrieval, first, busy_seconds = [], [], []
     pieces = 0
-    async with engines(folder, url, key) as ready:
+    async with open_engines(folder, url, key) as answer_engines:
         for number in range(rounds + 1):
             for question in questions:
                 began = perf_counter()
-                await retrieve(question, project=PROJECT.id, engines=ready, limit=5)
+                await retrieve(question, project=PROJECT.id, engines=answer_engines, limit=5)
                 searched = perf_counter() - began
-                assert ready.writer
-                timed = Timed(ready.writer)
-                began, told = perf_counter(), 0.0
-                async with aclosing(answer(question, project=PROJECT, engines=replace(ready, writer=timed))) as stream:
+                assert answer_engines.writer
+                timed = TimedWriter(answer_engines.writer)
+                began, first_word = perf_counter(), 0.0
+                async with aclosing(
+                    answer(question, project=PROJECT, engines=replace(answer_engines, writer=timed))
+                ) as stream:
                     async for piece in stream:
-                        if isinstance(piece, str) and not told:
-                            told = perf_counter() - began - timed.waited
+                        if isinstance(piece, str) and not first_word:
+                            first_word = perf_counter() - began - timed.waited
                         pieces += 1
                 if number and timed.busy:  # the first round warms up
                     retrieval.append(searched)
-                    first.append(told)
-                    words += timed.busy
+                    first.append(first_word)
+                    busy_seconds += timed.busy
     ratio = statistics.median(ours / theirs for ours, theirs in zip(first, retrieval, strict=True))
-    print(f"{len(first)} answers, {len(words)} words of 4 characters")
+    print(f"{len(first)} answers, {len(busy_seconds)} words of 4 characters")
     print(f"first word: {ratio:.2f} x retrieval (median {statistics.median(first) * 1000:.1f} ms, LLM taken out)")
-    print(
-        f"each word: {statistics.fmean(words) * 1000:.4f} ms of ours, median {statistics.median(words) * 1000:.4f} ms"
-    )
+    mean, median = statistics.fmean(busy_seconds) * 1000, statistics.median(busy_seconds) * 1000
+    print(f"each word: {mean:.4f} ms of ours, median {median:.4f} ms")
 
 
 def main() -> None:
@@ -134,11 +135,11 @@ def main() -> None:
         return serve()
     lines = (options.questions or options.folder / "golden.jsonl").read_text(encoding="utf-8").splitlines()
     questions = [json.loads(line)["text"] for line in lines if line.strip()][:30]
-    sys.path.insert(0, str(Path(__file__).parents[1]))
+    sys.path.insert(0, str(Path(__file__).parents[2]))
     from tests.fakes.llm import KEY
 
-    serving = [sys.executable, __file__, "-", "--serve"]
-    with subprocess.Popen(serving, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, __file__, "-", "--serve"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdin
         url = process.stdout.readline().strip()

@@ -1,9 +1,9 @@
-"""Question sets in a data folder: what is asked of which texts, and where the answers stand.
+"""Question sets in a data folder: questions, the documents to search, and which of them are relevant.
 
-A data folder holds `retrieval/*/{corpus,queries}.jsonl`, `docs/<site>/` beside `docs/<site>.queries.jsonl`,
-`pdf/<set>/` with its `queries.jsonl`, and `offtopic/queries.jsonl`; any of them may be missing. What a set is gets
-told by what is in it, never by its name. Each set is ingested through the real flow into a home of its own: the
-engine weighs words over everything a home holds, and a set must not score by what lies beside it.
+A data folder has `retrieval/*/{corpus,queries}.jsonl`, `docs/<site>/` beside `docs/<site>.queries.jsonl`,
+`pdf/<set>/` with its `queries.jsonl`, and `offtopic/queries.jsonl`; any of them may be missing. Each set
+is ingested into a home folder of its own: word weights depend on everything in a home, and one set must not change
+the scores of another.
 """
 
 import json
@@ -27,11 +27,11 @@ from citewell.settings import Settings
 
 PROJECT = Project.named(DEFAULT_PROJECT)
 Kind = Literal["retrieval", "docs", "pdf"]
-_UNREADABLE_AS_TEXT = (".docx",)
+_BINARY_FORMATS = (".docx",)
 
 
 class Span(BaseModel):
-    """Where an answer stands, in characters of its document."""
+    """The position of an answer in its document, in characters."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
@@ -40,7 +40,7 @@ class Span(BaseModel):
 
 
 class Question(BaseModel):
-    """A line of a `queries.jsonl`; what a set does not say is empty."""
+    """A line of a `queries.jsonl`; missing fields are empty."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
@@ -59,21 +59,23 @@ class Question(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_heading(cls, line: Any) -> Any:
-        """Sets that name one heading say whether it is still there; then it is a section like any other."""
+    def _heading_as_section(cls, line: Any) -> Any:
+        """Turn the single heading that some sets name into a relevant section, if the heading still exists."""
         if not isinstance(line, dict):
             return line
-        said = {name: value for name, value in line.items() if value is not None}
-        if said.get("heading") and said.get("anchor_still_present"):
-            said.setdefault("relevant_sections", [f"{path}#{said['heading']}" for path in said.get("relevant", ())[:1]])
-        return said
+        fields = {name: value for name, value in line.items() if value is not None}
+        if fields.get("heading") and fields.get("anchor_still_present"):
+            fields.setdefault(
+                "relevant_sections", [f"{path}#{fields['heading']}" for path in fields.get("relevant", ())[:1]]
+            )
+        return fields
 
     @property
     def answerable(self) -> bool:
         return bool(self.relevant) and not self.unanswerable
 
 
-class Row(BaseModel):
+class CorpusRow(BaseModel):
     """A line of a `corpus.jsonl`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
@@ -86,7 +88,7 @@ class Row(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A set that was found and not yet read; `corpus` is a `corpus.jsonl` or a folder of documents."""
+    """The files of a set that is not read yet; `corpus` is a `corpus.jsonl` or a folder of documents."""
 
     kind: Kind
     name: str
@@ -99,10 +101,10 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """Raw words of a document, or of one page of it, as someone would read them without any reader of ours.
+class RawText:
+    """The raw text of a document, or of a page of it, read without Citewell's parsers.
 
-    `file` is what `relevant` calls it. `outline` has the offset of each heading and the path of headings it opens.
+    `file` is its name in `relevant`. `outline` has the offset of each heading and its path of headings.
     """
 
     file: str
@@ -114,99 +116,99 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A row as the Markdown file it was written to: its id, and what the file has that the row has not."""
+class WrittenRow:
+    """A row of a corpus that was written to a Markdown file: its id, and what was added to its text."""
 
     id: str
     head: int
     added: tuple[int, ...]
 
     def offset(self, position: int) -> int:
-        """Where in the row's text a position of the ingested document stands."""
+        """The offset in the row's text of a position in the ingested document."""
         return max(0, position - self.head - bisect_left(self.added, position - self.head))
 
 
 @dataclass(frozen=True, slots=True)
-class Set:
-    """A set, read: its questions, its texts, and the folder that is ingested."""
+class QuestionSet:
+    """A set: its questions, its texts, and the folder to ingest."""
 
     source: Source
     questions: tuple[Question, ...]
-    texts: tuple[Text, ...]
+    texts: tuple[RawText, ...]
     folder: Path
-    written: Mapping[str, Written]
+    written: Mapping[str, WrittenRow]
     home: Path
 
     @property
     def covered(self) -> tuple[Question, ...]:
         return tuple(question for question in self.questions if question.answerable)
 
-    def named(self, path: str) -> str:
-        """What `relevant` calls the document at this path."""
+    def document_name(self, path: str) -> str:
+        """The name in `relevant` of the document at this path."""
         return self.written[path].id if path in self.written else path
 
     def missing(self) -> list[str]:
-        """What questions call relevant and the set does not hold."""
-        held = {text.file for text in self.texts}
-        held |= {f"{text.file}#page={text.page}" for text in self.texts}
-        return sorted({one for question in self.covered for one in question.relevant} - held)
+        """Relevant documents and pages that the set does not have."""
+        known = {text.file for text in self.texts}
+        known |= {f"{text.file}#page={text.page}" for text in self.texts}
+        return sorted({name for question in self.covered for name in question.relevant} - known)
 
 
 def find_sets(data: Path) -> tuple[list[Source], list[str]]:
-    """Every set with texts and questions, in order, and a line for each thing that is skipped."""
+    """All sets that have texts and questions, and a message for each one that is skipped."""
     if not data.is_dir():
         raise SettingsError(f"{data}: no such folder; name one with retrieval/, docs/, pdf/ and offtopic/ in it")
-    found: list[Source] = []
+    sources: list[Source] = []
     for folder in _folders(data / "retrieval"):
-        found.append(Source("retrieval", folder.name, folder / "queries.jsonl", folder / "corpus.jsonl"))
+        sources.append(Source("retrieval", folder.name, folder / "queries.jsonl", folder / "corpus.jsonl"))
     sites = {folder.name for folder in _folders(data / "docs")}
     sites |= {path.name.removesuffix(".queries.jsonl") for path in (data / "docs").glob("*.queries.jsonl")}
     for name in sorted(sites):
-        found.append(Source("docs", name, data / "docs" / f"{name}.queries.jsonl", data / "docs" / name))
+        sources.append(Source("docs", name, data / "docs" / f"{name}.queries.jsonl", data / "docs" / name))
     for folder in _folders(data / "pdf"):
-        found.append(Source("pdf", folder.name, folder / "queries.jsonl", folder))
+        sources.append(Source("pdf", folder.name, folder / "queries.jsonl", folder))
     skipped = [f"{name}/: not in {data}" for name in ("retrieval", "docs", "pdf") if not (data / name).is_dir()]
-    for source in found:
-        gone = [path.relative_to(data) for path in (source.queries, source.corpus) if not path.exists()]
-        skipped += [f"{source.label}: no {gone[0]}"] if gone else []
+    for source in sources:
+        missing = [path.relative_to(data) for path in (source.queries, source.corpus) if not path.exists()]
+        skipped += [f"{source.label}: no {missing[0]}"] if missing else []
     if not (data / "offtopic" / "queries.jsonl").is_file():
-        skipped.append("offtopic/queries.jsonl: not there, so nothing off topic is asked")
-    return [one for one in found if one.queries.is_file() and one.corpus.exists()], skipped
+        skipped.append("offtopic/queries.jsonl: missing, so no off-topic questions are asked")
+    return [source for source in sources if source.queries.is_file() and source.corpus.exists()], skipped
 
 
-def off_topic(data: Path) -> list[Question]:
-    """Questions that no set of documents here answers."""
+def read_off_topic(data: Path) -> list[Question]:
+    """Questions that no set's documents answer."""
     path = data / "offtopic" / "queries.jsonl"
-    return _read(path, Question) if path.is_file() else []
+    return _read_jsonl(path, Question) if path.is_file() else []
 
 
-def read_set(source: Source, home: Path) -> Set:
-    """The set with its texts; rows of a corpus are written as files below its home."""
-    own = home / source.kind / source.name
-    questions = tuple(_read(source.queries, Question))
+def read_set(source: Source, home: Path) -> QuestionSet:
+    """Read a set; the rows of a corpus are written as files below its home."""
+    set_home = home / source.kind / source.name
+    questions = tuple(_read_jsonl(source.queries, Question))
     match source.kind:
         case "retrieval":
-            rows = _read(source.corpus, Row)
-            folder = own / "files"
-            texts = [Text(row.id, row.text, title=row.title or "", language=row.lang or "") for row in rows]
-            return Set(source, questions, tuple(texts), folder, _write(rows, folder), own)
+            rows = _read_jsonl(source.corpus, CorpusRow)
+            folder = set_home / "files"
+            texts = [RawText(row.id, row.text, title=row.title or "", language=row.lang or "") for row in rows]
+            return QuestionSet(source, questions, tuple(texts), folder, _write_corpus(rows, folder), set_home)
         case "docs" | "pdf":
             files, _ = walk([source.corpus])
-            found = [text for file in files for text in _texts(file)]
-            return Set(source, questions, tuple(found), source.corpus, {}, own)
+            texts = [text for file in files for text in _read_texts(file)]
+            return QuestionSet(source, questions, tuple(texts), source.corpus, {}, set_home)
 
 
 def settings_for(home: Path) -> Settings:
-    """The settings in force, in a set's own home."""
+    """The current settings with this home folder."""
     return Settings.model_validate({"home": home})
 
 
-async def take_in(one: Set) -> IngestResult:
-    """Bring the set's home up to date; a second time nothing is embedded."""
-    settings = settings_for(one.home)
+async def index_set(question_set: QuestionSet) -> IngestResult:
+    """Ingest the set into its home; a second run embeds nothing."""
+    settings = settings_for(question_set.home)
     async with wiring.open_for_ingest(settings, wait=True, on_wait=lambda: None) as engines:
         return await ingest(
-            [one.folder],
+            [question_set.folder],
             project=PROJECT,
             engines=engines,
             recipe=wiring.ingest_recipe(settings),
@@ -215,28 +217,28 @@ async def take_in(one: Set) -> IngestResult:
         )
 
 
-def escaped(text: str) -> tuple[str, tuple[int, ...]]:
-    r"""The text with a backslash wherever Markdown would leave something of it out, and where those went.
+def escape_markdown(text: str) -> tuple[str, tuple[int, ...]]:
+    r"""The text with backslashes where Markdown would drop characters, and the positions of the backslashes.
 
-    escaped("a List<T> here") -> ("a List\\<T> here", (6,))
+    escape_markdown("a List<T> here") -> ("a List\\<T> here", (6,))
     """
     added: list[int] = []
-    while (place := _difference(text, plain_markdown(text))) is not None:
+    while (place := _first_difference(text, plain_markdown(text))) is not None:
         options = dict.fromkeys((place, max(0, place - 1), text.rfind("\n", 0, place) + 1))
         for option in options:
             tried = f"{text[:option]}\\{text[option:]}"
-            further = _difference(tried, plain_markdown(tried))
+            further = _first_difference(tried, plain_markdown(tried))
             if further is None or further > place + 1:
                 break
         else:
-            break  # nothing that an escape would help
+            break  # an escape does not help here
         text = tried
-        added = [*(one + (one >= option) for one in added), option]
+        added = [*(position + (position >= option) for position in added), option]
     return text, tuple(sorted(added))
 
 
-def _difference(first: str, second: str) -> int | None:
-    """Where two texts part."""
+def _first_difference(first: str, second: str) -> int | None:
+    """The first position at which two texts differ; None if they are equal."""
     if first == second:
         return None
     low, high = 0, min(len(first), len(second))
@@ -246,38 +248,38 @@ def _difference(first: str, second: str) -> int | None:
     return low
 
 
-def _write(rows: Sequence[Row], folder: Path) -> dict[str, Written]:
-    """A Markdown file per row, with its title in frontmatter; gives what stands at each path."""
+def _write_corpus(rows: Sequence[CorpusRow], folder: Path) -> dict[str, WrittenRow]:
+    """Write a Markdown file for each row, with its title in the frontmatter; returns the rows by path."""
     folder.mkdir(parents=True, exist_ok=True)
     written = {}
     for number, row in enumerate(rows):
         # One character for another: spans count characters, and a file's line ends are read as one.
-        text, added = escaped(row.text.replace("\r", " ").replace("\0", " "))
+        text, added = escape_markdown(row.text.replace("\r", " ").replace("\0", " "))
         title = json.dumps(row.title or "Untitled", ensure_ascii=False)
         path = folder / f"{number:06d}.md"
         content = f"---\ntitle: {title}\n---\n{text}\n".encode()
         if not path.is_file() or path.read_bytes() != content:
             path.write_bytes(content)
-        written[path.name] = Written(row.id, 3, added)  # of the frontmatter, three line ends are left
+        written[path.name] = WrittenRow(row.id, 3, added)  # of the frontmatter, three line ends are left
     for path in folder.glob("*.md"):
         if path.name not in written:
             path.unlink()
     return written
 
 
-def _texts(file: SourceFile) -> list[Text]:
+def _read_texts(file: SourceFile) -> list[RawText]:
     content = file.location.read_bytes()
     suffix = file.location.suffix.lower()
     if suffix == ".pdf":
         with pypdfium2.PdfDocument(content) as document:
             pages = [page.get_textpage().get_text_range() for page in document]
-        return [Text(file.path, text, page=number) for number, text in enumerate(pages, start=1)]
+        return [RawText(file.path, text, page=number) for number, text in enumerate(pages, start=1)]
     try:
         manuscript = parse(file.path, content)
     except CitewellError:
         return []
-    if suffix in _UNREADABLE_AS_TEXT:
-        return [Text(file.path, manuscript.text)]
+    if suffix in _BINARY_FORMATS:
+        return [RawText(file.path, manuscript.text)]
     raw = content.decode("utf-8", "replace").replace("\r\n", "\n")
     starts = [0, *(place + 1 for place, mark in enumerate(raw) if mark == "\n")]
     outline: list[tuple[int, tuple[str, ...]]] = []
@@ -286,27 +288,27 @@ def _texts(file: SourceFile) -> list[Text]:
         if block.kind == "heading" and block.level:
             line = manuscript.text.count("\n", 0, block.start)
             line = manuscript.lines[line] - 1 if manuscript.lines else line
-            above = [*(one for one in above if one[0] < block.level), (block.level, block.title)]
+            above = [*(heading for heading in above if heading[0] < block.level), (block.level, block.title)]
             outline.append((starts[min(line, len(starts) - 1)], tuple(title for _, title in above)))
-    return [Text(file.path, raw, outline=tuple(outline))]
+    return [RawText(file.path, raw, outline=tuple(outline))]
 
 
 def _folders(parent: Path) -> list[Path]:
     return sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
 
 
-_Line = TypeVar("_Line", Question, Row)
+_Line = TypeVar("_Line", Question, CorpusRow)
 
 
-def _read(path: Path, line_type: type[_Line]) -> list[_Line]:
-    found = []
+def _read_jsonl(path: Path, line_type: type[_Line]) -> list[_Line]:
+    rows = []
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            found.append(line_type.model_validate_json(line))
+            rows.append(line_type.model_validate_json(line))
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(str(part) for part in first["loc"])
             raise SettingsError(f"{path}:{number}: {field + ': ' if field else ''}{first['msg']}") from error
-    return found
+    return rows

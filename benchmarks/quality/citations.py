@@ -1,10 +1,10 @@
 """How often a wrong citation moves to the right passage, and a right one stays.
 
-    python benchmarks/citations.py DATA
+    python benchmarks/quality/citations.py DATA
 
-Of each source in DATA/claims, claims that their passage supports, beside the four other passages of the source that
-share most words with them. Cited right: does the citation stay? Cited wrong, at the nearest other passage: does it
-move to the right one? The support check was fitted on these claims, so this tells rules apart, not how good they are.
+For each source in DATA/claims: claims that their passage supports, and the four other passages of the source that share
+most words with them. A citation of the right passage should stay; one of the nearest other passage should move to the
+right one. The support score was fitted on these claims, so this compares rules, not their quality.
 """
 
 import argparse
@@ -17,9 +17,9 @@ from citewell.answer.support.score import support_score
 from citewell.answer.writing.citation_check import moves
 from citewell.text.stemming import stems
 
-CLAIMS = 60
-OTHERS = 4
-READ = 4000  # characters of a passage, about a chunk
+MAX_CLAIMS = 60
+OTHER_PASSAGES = 4
+MAX_CHARACTERS = 4000  # of a passage, about a chunk
 
 
 def main() -> None:
@@ -30,18 +30,22 @@ def main() -> None:
     by_source: dict[str, list[dict[str, str]]] = defaultdict(list)
     for row in rows:
         by_source[row["source"]].append(row)
-    draw = random.Random(1)
+    rng = random.Random(1)
     print(f"{'source':24} {'n':>4} {'right ones stay':>16} {'wrong ones move':>16}")
     for source, claims in by_source.items():
-        passages = {row["passage"]: frozenset(stems(row["passage"][:READ])) for row in claims}
-        borne_out = [row for row in claims if row["label"] == "supported"]
-        drawn = draw.sample(borne_out, min(CLAIMS, len(borne_out)))
+        passages = {row["passage"]: frozenset(stems(row["passage"][:MAX_CHARACTERS])) for row in claims}
+        supported = [row for row in claims if row["label"] == "supported"]
+        drawn = rng.sample(supported, min(MAX_CLAIMS, len(supported)))
         stayed = moved = 0
         for row in drawn:
-            said = frozenset(stems(row["claim"]))
-            others = sorted(passages.keys() - {row["passage"]}, key=lambda one: (-len(said & passages[one]), one))
-            right = support_score(row["claim"], [row["passage"][:READ]])
-            wrong, *rest = [support_score(row["claim"], [one[:READ]]) for one in others[:OTHERS]]
+            claim_stems = frozenset(stems(row["claim"]))
+            others = sorted(
+                passages.keys() - {row["passage"]}, key=lambda passage: (-len(claim_stems & passages[passage]), passage)
+            )
+            right = support_score(row["claim"], [row["passage"][:MAX_CHARACTERS]])
+            wrong, *rest = [
+                support_score(row["claim"], [passage[:MAX_CHARACTERS]]) for passage in others[:OTHER_PASSAGES]
+            ]
             stayed += not moves(right, max(wrong, *rest))
             moved += moves(wrong, right) and right >= max(rest)
         count = len(drawn)

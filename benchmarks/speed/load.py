@@ -1,10 +1,10 @@
-"""How many questions a second the server answers, and how long the slow ones take, beside a route that does nothing.
+"""Requests per second and latency of the HTTP endpoints, compared with a route that does nothing.
 
-    python benchmarks/load.py FOLDER [--seconds N] [--clients 1 10 50] [--embedder hashing] [--database-url URL]
+    python benchmarks/speed/load.py FOLDER [--seconds N] [--clients 1 10 50] [--embedder hashing] [--database-url URL]
 
-Needs `wrk` (Debian: apt-get install wrk). FOLDER is ingested into a home of its own; then, for each number of
-clients in turn, wrk asks an empty FastAPI route, `/api/ask` and `/chat`, each server in a process of its own under the
-same uvicorn. Machines differ and are busy: read the ratios to the empty route.
+Needs `wrk` (Debian: apt-get install wrk). FOLDER is ingested into a temporary home; then, for each number of clients,
+wrk sends requests to an empty FastAPI route, `/api/ask` and `/chat`, each server in its own process under the same
+uvicorn. Machines differ and are busy: read the ratios to the empty route.
 """
 
 import argparse
@@ -28,7 +28,7 @@ QUESTIONS = [
     "How long does a chicken roast?",
 ]
 
-# wrk's own language. Percentiles are in microseconds; `status` counts everything that is not 2xx or 3xx.
+# Lua, for wrk. Percentiles are in microseconds; `status` counts everything that is not 2xx or 3xx.
 _SCRIPT = """
 local bodies = {%s}
 local turn = 0
@@ -48,8 +48,8 @@ end
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    door: str
+class Measurement:
+    endpoint: str
     clients: int
     per_second: float
     p50_ms: float
@@ -58,7 +58,7 @@ class Measured:
 
 
 def serve_empty(port: int) -> None:
-    """What FastAPI and uvicorn cost alone: a body is read and checked, a small one is written."""
+    """A server with an empty route: the cost of FastAPI and uvicorn alone."""
     import uvicorn
     from fastapi import FastAPI
 
@@ -74,12 +74,12 @@ def serve_empty(port: int) -> None:
 
 
 @contextmanager
-def started(command: list[str], port: int, *, environment: dict[str, str] | None = None) -> Iterator[str]:
-    """The address of a server in a process of its own; what it logs goes to a file, as in production."""
+def start_server(command: list[str], port: int, *, environment: dict[str, str] | None = None) -> Iterator[str]:
+    """Start a server process and give its address; its log goes to a file, as in production."""
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(command, stderr=log, env={**os.environ, **(environment or {})})
         try:
-            while not _listens(port):
+            while not _is_listening(port):
                 if process.poll() is not None:
                     log.seek(0)
                     sys.exit(f"{' '.join(command)} did not start: {log.read()}")
@@ -90,7 +90,7 @@ def started(command: list[str], port: int, *, environment: dict[str, str] | None
             process.wait(20)
 
 
-def _listens(port: int) -> bool:
+def _is_listening(port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port), 0.2).close()
     except OSError:
@@ -105,27 +105,34 @@ def _free_port() -> int:
         return port
 
 
-def load(address: str, door: str, field: str, *, clients: int, seconds: int) -> Measured:
+def run_wrk(address: str, endpoint: str, field: str, *, clients: int, seconds: int) -> Measurement:
     bodies = ", ".join(json.dumps(json.dumps({field: question})) for question in QUESTIONS)
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
         script.write(_SCRIPT % bodies)
         script.flush()
         command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "30s", "-s", script.name]
-        done = subprocess.run([*command, f"{address}{door}"], capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout.partition("RESULT ")[2])
-    return Measured(
-        door, clients, told["requests"] / told["seconds"], told["p50_ms"], told["p95_ms"], int(told["errors"])
+        done = subprocess.run([*command, f"{address}{endpoint}"], capture_output=True, text=True, check=True)
+    result = json.loads(done.stdout.partition("RESULT ")[2])
+    return Measurement(
+        endpoint,
+        clients,
+        result["requests"] / result["seconds"],
+        result["p50_ms"],
+        result["p95_ms"],
+        int(result["errors"]),
     )
 
 
-def report(rows: list[Measured]) -> None:
-    print(f"{'clients':>7}  {'door':<10} {'req/s':>8} {'p50 ms':>8} {'p95 ms':>8} {'errors':>6}  of the empty route")
-    empty = {row.clients: row for row in rows if row.door == "/empty"}
+def report(rows: list[Measurement]) -> None:
+    print(
+        f"{'clients':>7}  {'endpoint':<10} {'req/s':>8} {'p50 ms':>8} {'p95 ms':>8} {'errors':>6}  of the empty route"
+    )
+    baselines = {row.clients: row for row in rows if row.endpoint == "/empty"}
     for row in rows:
-        base = empty[row.clients]
+        base = baselines[row.clients]
         ratio = f"{row.per_second / base.per_second:.3f} of its req/s, {row.p95_ms / base.p95_ms:.1f} times its p95"
         print(
-            f"{row.clients:>7}  {row.door:<10} {row.per_second:>8.1f} {row.p50_ms:>8.1f} {row.p95_ms:>8.1f} "
+            f"{row.clients:>7}  {row.endpoint:<10} {row.per_second:>8.1f} {row.p50_ms:>8.1f} {row.p95_ms:>8.1f} "
             f"{row.errors:>6}  {ratio if row is not base else ''}"
         )
 
@@ -139,38 +146,41 @@ def main() -> None:
     parser.add_argument("--database-url", help="a PostgreSQL instead of SQLite")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--empty", type=int, metavar="PORT", help=argparse.SUPPRESS)
-    told = parser.parse_args()
-    if told.empty:
-        serve_empty(told.empty)
+    options = parser.parse_args()
+    if options.empty:
+        serve_empty(options.empty)
         return
-    if not told.folder:
-        parser.error("FOLDER is missing: the documents to ask")
+    if not options.folder:
+        parser.error("FOLDER is missing: a folder of documents")
     if not shutil.which("wrk"):
         sys.exit("this needs wrk, a load generator; install it with `apt-get install wrk` (macOS: `brew install wrk`)")
-    rows: list[Measured] = []
+    rows: list[Measurement] = []
     with tempfile.TemporaryDirectory() as home:
         environment = {
             "CITEWELL_HOME": home,
-            "CITEWELL_EMBEDDER": told.embedder,
-            "CITEWELL_MAX_CONCURRENT_REQUESTS": str(2 * max(told.clients)),
-        } | ({"DATABASE_URL": told.database_url} if told.database_url else {})
+            "CITEWELL_EMBEDDER": options.embedder,
+            "CITEWELL_MAX_CONCURRENT_REQUESTS": str(2 * max(options.clients)),
+        } | ({"DATABASE_URL": options.database_url} if options.database_url else {})
         citewell = [sys.executable, "-m", "citewell"]
         subprocess.run(
-            [*citewell, "ingest", str(told.folder)], check=True, env={**os.environ, **environment}, stdout=sys.stderr
+            [*citewell, "ingest", str(options.folder)], check=True, env={**os.environ, **environment}, stdout=sys.stderr
         )
         ports = _free_port(), _free_port()
         empty = [sys.executable, __file__, "--empty", str(ports[0])]
         serve = [*citewell, "serve", "--port", str(ports[1])]
-        with started(empty, ports[0]) as nothing, started(serve, ports[1], environment=environment) as address:
-            load(address, "/chat", "query", clients=1, seconds=1)  # the first ones load what the rest find loaded
-            for clients in told.clients:
-                for at, door, field in (
+        with (
+            start_server(empty, ports[0]) as nothing,
+            start_server(serve, ports[1], environment=environment) as address,
+        ):
+            run_wrk(address, "/chat", "query", clients=1, seconds=1)  # warm up: the first requests load the model
+            for clients in options.clients:
+                for server, endpoint, field in (
                     (nothing, "/empty", "question"),
                     (address, "/api/ask", "question"),
                     (address, "/chat", "query"),
                 ):
-                    rows.append(load(at, door, field, clients=clients, seconds=told.seconds))
-    if told.json:
+                    rows.append(run_wrk(server, endpoint, field, clients=clients, seconds=options.seconds))
+    if options.json:
         print(json.dumps([asdict(row) for row in rows]))
     else:
         report(rows)

@@ -1,12 +1,13 @@
-"""How quick the chat page is, measured in the browser: the first words of a stream, and scrolling a long history.
+"""Speed of the chat page in the browser: the first words of a stream, and scrolling a long history.
 
-    python benchmarks/page.py examples/robotics-book
+    python benchmarks/speed/page.py examples/robotics-book
 
 The first number is the time between the first byte of an answer that reaches the page and its first words on the
 screen, over several questions, from the browser's own clock. For the second, 2,000 messages are scrolled from end to
-beginning and back; a task of 50 ms or more is a "long task" in the browser's own words, and a reader feels it.
+beginning and back; browsers call a task of 50 ms or more a "long task", and readers notice it.
 """
 
+import argparse
 import asyncio
 import json
 import shutil
@@ -24,7 +25,7 @@ from citewell.ingest.flow import ingest
 from citewell.models import DEFAULT_PROJECT, Project
 from citewell.settings import Settings
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.http.live import live
 
 _QUESTIONS = (
@@ -35,7 +36,7 @@ _QUESTIONS = (
 )
 _EXCHANGES = 1000
 # Each piece of a stream with the moment it came, and the moment of the first frame that shows words of it.
-_WATCH = """() => {
+_WATCH_SCRIPT = """() => {
   window.seen = {bytes: 0, words: 0};
   const fetched = window.fetch;
   window.fetch = async (...call) => {
@@ -63,7 +64,7 @@ _WATCH = """() => {
   };
   requestAnimationFrame(look);
 }"""
-_SCROLL = """async () => {
+_SCROLL_SCRIPT = """async () => {
   const long = [];
   const note = (list) => long.push(...list.getEntries().map((one) => one.duration));
   new PerformanceObserver(note).observe({type: 'longtask'});
@@ -91,33 +92,33 @@ _SCROLL = """async () => {
 }"""
 
 
-def main(book: Path) -> None:
+def measure(book: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"home": Path(folder), "database_url": None, "max_concurrent_requests": 100})
-        asyncio.run(_take_in(settings, book))
+        asyncio.run(_ingest(settings, book))
         with live(settings) as server, sync_playwright() as playwright:
             chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-headless-shell", "google-chrome"))))
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
             page = browser.new_page(viewport={"width": 1200, "height": 850})
             page.goto(f"{server.address}/chat")
             waits = [_first_words(page, question) for question in _QUESTIONS * 3]
-            _lengthen(settings.home / "citewell.db")
+            _lengthen_history(settings.home / "citewell.db")
             page.reload()
             page.locator(".message").first.wait_for()
-            scrolled = page.evaluate(_SCROLL)
+            scrolled = page.evaluate(_SCROLL_SCRIPT)
             browser.close()
     first = {"median_ms": round(statistics.median(waits), 1), "worst_ms": round(max(waits), 1), "questions": len(waits)}
     print(json.dumps({"first_words_after_first_byte": first, "history": scrolled}, indent=2))
 
 
-async def _take_in(settings: Settings, book: Path) -> None:
+async def _ingest(settings: Settings, book: Path) -> None:
     async with wiring.open_for_ingest(settings, wait=True, on_wait=lambda: None) as engines:
         recipe, project = wiring.ingest_recipe(settings), Project.named(DEFAULT_PROJECT)
         await ingest([book], project=project, engines=engines, recipe=recipe, progress=lambda *_: None)
 
 
 def _first_words(page: Page, question: str) -> float:
-    page.evaluate(_WATCH)
+    page.evaluate(_WATCH_SCRIPT)
     page.evaluate("() => { seen.before = document.querySelectorAll('.message').length; }")
     page.get_by_label("Your question").fill(question)
     page.keyboard.press("Enter")
@@ -125,8 +126,8 @@ def _first_words(page: Page, question: str) -> float:
     return float(page.evaluate("() => seen.words - seen.bytes"))
 
 
-def _lengthen(path: Path) -> None:
-    """As many exchanges as the goal speaks of, made of those that were asked."""
+def _lengthen_history(path: Path) -> None:
+    """Copy the stored exchanges until there are 1,000."""
     columns = "session_id, query, response, sources, metadata, complete"
     with closing(sqlite3.connect(path)) as database, database:
         ids = [row[0] for row in database.execute("SELECT id FROM conversations")]
@@ -139,5 +140,11 @@ def _lengthen(path: Path) -> None:
             )
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("book", type=Path, help="a folder of documents, such as examples/robotics-book")
+    measure(parser.parse_args().book)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

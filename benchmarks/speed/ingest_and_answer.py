@@ -1,9 +1,9 @@
-"""How much of the machine an ingest uses, and where a question's time goes.
+"""Ingest throughput compared with the bare embedding model, and the latency of each step of a question.
 
-    python benchmarks/speed.py FOLDER [--rounds N]
+    python benchmarks/speed/ingest_and_answer.py FOLDER [--rounds N]
 
-Ingest throughput is given as a fraction of what the bare ONNX session does with the same windows in the
-same run, since machines are noisy and seconds do not travel. Rounds alternate between the two.
+Ingest throughput is a fraction of what the bare ONNX session does with the same windows in the same run, since seconds
+differ between machines. Rounds alternate between the two.
 """
 
 import argparse
@@ -36,13 +36,13 @@ def windows_of(folder: Path, embedder: MiniLmEmbedder) -> list[list[int]]:
     recipe = wiring.ingest_recipe(Settings())
     passages: dict[str, Embeddable] = {}
     for file in files:
-        read = read_document(file, PROJECT, recipe)
-        passages.update({one.embedding_key: Embeddable(one.label, one.text) for one in read.chunks})
+        parsed = read_document(file, PROJECT, recipe)
+        passages.update({chunk.embedding_key: Embeddable(chunk.label, chunk.text) for chunk in parsed.chunks})
     return embedder.windows(list(passages.values()))
 
 
 def raw_seconds(windows: list[list[int]], embedder: MiniLmEmbedder) -> float:
-    """The model alone: windows already made, batched in the best order."""
+    """The model alone, with prepared windows in the best order."""
     began = perf_counter()
     for rows in batches(windows):
         embedder.run([windows[row] for row in rows])
@@ -50,19 +50,23 @@ def raw_seconds(windows: list[list[int]], embedder: MiniLmEmbedder) -> float:
 
 
 async def pipeline_seconds(folder: Path, embedder: MiniLmEmbedder) -> float:
-    """From files to a published index, nothing cached."""
+    """The whole ingest, from files to a published index, without a cache."""
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home))
         async with wiring.open_for_ingest(settings, wait=False, on_wait=lambda: None) as engines:
-            mine = replace(engines, embedder=embedder)
+            with_embedder = replace(engines, embedder=embedder)
             result = await ingest(
-                [folder], project=PROJECT, engines=mine, recipe=wiring.ingest_recipe(settings), progress=lambda *_: None
+                [folder],
+                project=PROJECT,
+                engines=with_embedder,
+                recipe=wiring.ingest_recipe(settings),
+                progress=lambda *_: None,
             )
     return result.seconds
 
 
 async def query_latencies(folder: Path, questions: list[str]) -> dict[str, list[float]]:
-    spent: dict[str, list[float]] = {"embed": [], "search": [], "extract": []}
+    seconds_by_step: dict[str, list[float]] = {"embed": [], "search": [], "extract": []}
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home))
         async with wiring.open_for_ingest(settings, wait=False, on_wait=lambda: None) as engines:
@@ -73,22 +77,24 @@ async def query_latencies(folder: Path, questions: list[str]) -> dict[str, list[
                 recipe=wiring.ingest_recipe(settings),
                 progress=lambda *_: None,
             )
-        async with wiring.open_for_answers(settings) as reading:
-            embedder = reading.engines.embedder
+        async with wiring.open_for_answers(settings) as resources:
+            embedder = resources.engines.embedder
             for question in [questions[0], *questions]:
                 began = perf_counter()
                 await embedder.embed_query(question)
                 embedded = perf_counter()
-                found = await retrieve(question, project=PROJECT.id, engines=reading.engines, limit=5)
+                retrieval = await retrieve(question, project=PROJECT.id, engines=resources.engines, limit=5)
                 searched = perf_counter()
-                units = score_candidates(question, found.passages, found.weights)
-                confidence_of(confidence_features(question, found, units))
-                select_quotes(question, units, found.passages)
+                units = score_candidates(question, retrieval.passages, retrieval.weights)
+                confidence_of(confidence_features(question, retrieval, units))
+                select_quotes(question, units, retrieval.passages)
                 extracted = perf_counter()
-                spent["embed"].append(embedded - began)
-                spent["search"].append(searched - embedded - (embedded - began))  # retrieving embeds once more
-                spent["extract"].append(extracted - searched)
-    return {name: values[1:] for name, values in spent.items()}  # the first question loads the model
+                seconds_by_step["embed"].append(embedded - began)
+                seconds_by_step["search"].append(
+                    searched - embedded - (embedded - began)
+                )  # retrieving embeds once more
+                seconds_by_step["extract"].append(extracted - searched)
+    return {name: values[1:] for name, values in seconds_by_step.items()}  # the first question loads the model
 
 
 def main() -> None:
