@@ -17,7 +17,7 @@ from citewell.answer.sanitize import CITED, AllowedTargets, Prompt, Sanitizer
 from citewell.answer.writing.citation_check import Citation, check, is_borne_out, place_citations
 from citewell.answer.writing.citation_markers import mark_citations
 from citewell.answer.writing.markdown import HIDDEN, adds_block
-from citewell.answer.writing.preamble import Preamble
+from citewell.answer.writing.preamble import Preamble, has_words
 from citewell.answer.writing.unit_stream import Unit, UnitStream
 from citewell.models import Cite, Passage, Piece, Segment
 
@@ -69,7 +69,7 @@ class Pipeline:
         for unit in units:
             parts, fresh = self._filter(unit), list[Piece]()
             self._open += parts
-            self.has_words = self.has_words or any(map(_has_words, parts))
+            self.has_words = self.has_words or any(isinstance(part, str) and has_words(part) for part in parts)
             if unit.is_last and self.has_words:  # citations alone are no answer
                 fresh = self._finish()
             elif self.has_words and not self._strict:
@@ -116,9 +116,5 @@ class Pipeline:
     def _line_end(self, dropped: Sequence[str | Citation]) -> list[Piece]:
         """The end of a dropped line, if the next unit would otherwise go on with the line before: code is none then."""
         text = "".join(part for part in dropped if isinstance(part, str))
-        blanks = text[len(text.rstrip()) :]
+        blanks = text.removeprefix(text.rstrip())
         return [blanks] if "\n" in blanks and self._tail and not self._tail.endswith(blanks) else []
-
-
-def _has_words(part: str | Passage) -> bool:
-    return isinstance(part, str) and any(char.isalnum() for char in part)
