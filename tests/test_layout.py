@@ -12,8 +12,6 @@ SOURCE = ROOT / "src" / "citewell"
 MODULES = sorted(SOURCE.rglob("*.py"))
 PACKAGES = sorted({path.parent for path in MODULES})
 SCRIPTS = sorted(path for path in (ROOT / "widget/src").rglob("*.ts") if not path.name.endswith(".d.ts"))
-    path for path in (ROOT / "widget" / "src").rglob("*.ts") if not path.name.endswith(".d.ts")
-)  # generated
 
 MAX_MODULES = 12
 MAX_MODULE_LINES = 400
