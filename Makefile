@@ -53,7 +53,7 @@ eval: .venv/run  ## Ask the example book's golden questions and print the scores
 	$(BIN)/citewell eval $(BOOK)/golden.jsonl
 
 bench: .venv/dev  ## Measure ingest throughput and query latency
-	$(BIN)/python benchmarks/speed.py $(BOOK)
+	$(BIN)/python benchmarks/speed/ingest_and_answer.py $(BOOK)
 
 docs: .venv/run  ## Write the pages that are generated
 	$(BIN)/python docs/write.py

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "retrieval.py"
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "quality" / "retrieval.py"
 
 
 def run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
@@ -64,7 +64,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_set_is_measured_beside_the_afternoon_pipeline_and_embedded_once(data: Path, tmp_path: Path) -> None:
+def test_every_set_is_compared_with_the_baseline_and_embedded_once(data: Path, tmp_path: Path) -> None:
     options = ("--home", tmp_path / "home", "--json", tmp_path / "out.json")
     first = run(data, *options)
     assert first.returncode == 0, first.stderr

@@ -42,24 +42,6 @@ NOT_OURS = {
     "index/",
 }
 
-# Named by docs/architecture.md already; whoever adds one takes it off this list.
-PENDING = {
-    "adapters/vendors.py",
-    "answer/sanitize/",
-    "answer/writing/",
-    "answer/writing/citation_check.py",
-    "answer/writing/citation_markers.py",
-    "answer/writing/context.py",
-    "answer/writing/pipeline.py",
-    "answer/writing/prompt.py",
-    "answer/writing/unit_stream.py",
-    "benchmarks/fit/",
-    "benchmarks/lib/",
-    "benchmarks/quality/",
-    "benchmarks/quality/retrieval.py",
-    "benchmarks/speed/",
-}
-
 _BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)((?:(?!\n\s*\n).)+?)(?<!`)\1(?!`)", re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
@@ -99,7 +81,7 @@ def variables() -> frozenset[str]:
 
 def is_path(text: str) -> bool:
     """Whether a piece of code is meant as the path of a file or folder of this repository."""
-    if not _PATH.fullmatch(text) or text in NOT_OURS | PENDING:
+    if not _PATH.fullmatch(text) or text in NOT_OURS:
         return False
     first, slash, _ = text.partition("/")
     return text.endswith((".py", ".ts", "/")) or bool(slash and first in code_folders())
@@ -202,11 +184,6 @@ def test_links_lead_to_headings_that_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_a_page_names_only_what_exists(page: Path) -> None:
     assert page_faults(page.read_text(encoding="utf-8"), beside=page) == []
-
-
-@pytest.mark.parametrize("path", sorted(PENDING))
-def test_a_pending_path_is_taken_off_the_list_once_it_exists(path: str) -> None:
-    assert not path_exists(path, ROOT / "README.md"), "remove it from PENDING"
 
 
 def test_docstrings_name_only_what_exists() -> None:

@@ -20,10 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "quality"))
-
 import citewell
-from answers import PROJECT, AnswerQuestion, ScoredAnswer, is_right, open_site, read_questions, report
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.question import resolve
 from citewell.answer.quoting import (
@@ -33,10 +30,21 @@ from citewell.answer.quoting import (
     score_candidates,
     select_quotes,
 )
-from citewell.answer.quoting.answer_confidence import ANSWER_FEATURES, answer_features
+from citewell.answer.quoting.confidence import ANSWER_FEATURES, answer_features
 from citewell.answer.reply import Draft, NumberedMarkers, to_pieces
 from citewell.answer.retrieval import retrieve
 from citewell.models import NO_FILTERS
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.quality.answers import (
+    PROJECT,
+    AnswerQuestion,
+    ScoredAnswer,
+    is_right,
+    open_site,
+    read_questions,
+    report,
+)
 
 WEIGHTS_FILE = Path(citewell.__file__).parent / "data" / "ranking.json"
 PASSAGES = 5
@@ -162,7 +170,7 @@ def main() -> None:
     print(json.dumps(weights, indent=1))
     if options.write:
         shipped = json.loads(WEIGHTS_FILE.read_text(encoding="utf-8"))
-        shipped |= {"answer": weights, "decline": {"confidence": options.threshold}}
+        shipped |= {"answer": weights, "bands": shipped["bands"] | {"decline": options.threshold}}
         WEIGHTS_FILE.write_text(json.dumps(shipped, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""API keys as text: made, taken apart, compared. Knows no database; only a digest of a key is ever kept."""
+"""API keys as text: create, parse and compare them. Only the digest of a key is ever stored. Knows no database."""
 
 import hashlib
 import hmac
@@ -6,12 +6,12 @@ import re
 import secrets
 from dataclasses import dataclass, field
 
-_SHAPE = re.compile(r"cw_([0-9a-f]{16})_[0-9a-f]{64}")
+_FORMAT = re.compile(r"cw_([0-9a-f]{16})_[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A new key: `text` is for its holder, once; the id and the digest are for us."""
+    """A new key: `text` is shown to its holder once; id and digest are stored."""
 
     id: str
     text: str = field(repr=False)
@@ -22,22 +22,23 @@ class NewKey:
 
 
 def create_key() -> NewKey:
-    """A key that nobody can guess: `cw_<public id>_<secret>`, the secret 256 bits of the system's randomness."""
-    identity = secrets.token_hex(8)
-    return NewKey(identity, f"cw_{identity}_{secrets.token_hex(32)}")
+    """A random key, `cw_<public id>_<secret>`; the secret has 256 bits from the system's random source."""
+    public_id = secrets.token_hex(8)
+    return NewKey(public_id, f"cw_{public_id}_{secrets.token_hex(32)}")
 
 
 def key_id(text: str) -> str | None:
-    """The public id in what somebody presents as a key; None where it has not the shape of one."""
-    found = _SHAPE.fullmatch(text)
-    return found[1] if found else None
+    """The public id in a key; None if the text does not have the format of a key."""
+    match = _FORMAT.fullmatch(text)
+    return match[1] if match else None
 
 
 def key_digest(text: str) -> str:
-    # Slow hashes are for passwords; this secret cannot be guessed, however fast the guessing.
+    """The SHA-256 digest of a key."""
+    # Slow hashes are for passwords. This secret is too long to be guessed, however fast the hash.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def key_matches(text: str, kept: str) -> bool:
-    """Whether this is the key whose digest was kept; takes as long for a near miss as for any other."""
-    return hmac.compare_digest(key_digest(text), kept)
+def key_matches(text: str, digest: str) -> bool:
+    """Whether the key has this digest, compared in constant time."""
+    return hmac.compare_digest(key_digest(text), digest)

@@ -1,54 +1,54 @@
-"""What can go wrong, said so that its reader knows what to do next.
+"""Every exception that Citewell raises on purpose.
 
     CitewellError
-    ├── SettingsError           a setting is missing or makes no sense
-    ├── UnreadableFile          one file cannot be taken in; the others can
+    ├── SettingsError           a setting is missing or invalid
+    ├── UnreadableFile          a file cannot be indexed; the others can
     ├── IngestRunning           another process holds the writer's lock
-    ├── EmptyKnowledgeBase      nothing has been ingested yet
-    ├── IndexMismatch           the index was made by another version
+    ├── EmptyKnowledgeBase      nothing has been indexed yet
+    ├── IndexMismatch           the index was built by another version
     │   └── OtherModel          … or with another embedding model
-    ├── BadRequest              what is asked for makes no sense
-    │   └── BadFilter           a search is narrowed to what cannot be
-    ├── ModelError              the embedding model gives no vectors: its file is not sound, or its vendor fails
-    ├── NotFound                there is no such thing, or not for whoever asks
-    ├── Refused                 a key is missing, wrong, revoked or not for this
-    ├── TooBusy                 more is being asked than is allowed; come back later
-    ├── StoreUnavailable        the database does not answer
-    │   └── IndexUnavailable    the vector store does not answer
-    ├── RerankerUnavailable     a vendor did not rank the passages; answers go on in the local order
-    ├── WriterUnavailable       the LLM did not write, or not to the end; there are quotations instead
-    └── in `client/errors.py`   ServerUnreachable, NotCitewell, RequestFailed: what a server did not do
+    ├── BadRequest              a request is invalid
+    │   └── BadFilter           a search filter is invalid
+    ├── ModelError              the embedding model is broken, or its vendor fails
+    ├── NotFound                there is no such resource, or the caller may not see it
+    ├── Refused                 an API key is missing, wrong, revoked or not sufficient
+    ├── TooBusy                 a rate limit or concurrency limit is exceeded
+    ├── StoreUnavailable        the database does not respond
+    │   └── IndexUnavailable    the vector store does not respond
+    ├── RerankerUnavailable     the reranker failed; answers use the local ranking
+    ├── WriterUnavailable       the LLM failed, or broke off; answers are quotes
+    └── in `client/errors.py`   ServerUnreachable, NotCitewell, RequestFailed: errors of the client
 
-This room knows no HTTP status and no exit code: `http/errors.py` and `cli/options.py` each keep one table.
+Knows no HTTP status and no exit code: `http/errors.py` and `cli/options.py` each have one table.
 """
 
 
 class CitewellError(Exception):
-    """Everything Citewell raises on purpose; the message is written for the person who sees it."""
+    """The base class of all exceptions here. The message is written for the person who sees it."""
 
 
 class SettingsError(CitewellError):
-    """A setting is missing or makes no sense."""
+    """A setting is missing or invalid."""
 
 
 class UnreadableFile(CitewellError):
-    """One file cannot be taken in; the others can."""
+    """A file cannot be read or parsed. The other files are indexed."""
 
 
 class IngestRunning(CitewellError):
-    """Another process holds the writer's lock."""
+    """Another process is ingesting into the same library."""
 
 
 class EmptyKnowledgeBase(CitewellError):
-    """Nothing has been ingested yet, so there is nothing to answer from."""
+    """Nothing has been indexed yet, so there is nothing to answer from."""
 
 
 class IndexMismatch(CitewellError):
-    """The index was made with another embedding model than the one that asks, or by another version of Citewell."""
+    """The index was built by another version of Citewell, or with another embedding model."""
 
 
 class OtherModel(IndexMismatch):
-    """The index was made with another embedding model than the one that is configured."""
+    """The index was built with another embedding model than the configured one."""
 
     def __init__(self, *, made: str, configured: str) -> None:
         super().__init__(
@@ -58,27 +58,27 @@ class OtherModel(IndexMismatch):
 
 
 class BadRequest(CitewellError):
-    """What is asked for makes no sense."""
+    """The request is invalid."""
 
 
 class BadFilter(BadRequest):
-    """A search is narrowed to what cannot be."""
+    """A filter of a search is invalid."""
 
 
 class ModelError(CitewellError):
-    """The embedding model gives no vectors: its file is missing or not the one we trust, or its vendor fails."""
+    """The embedding model returns no vectors: its file is missing or not the trusted one, or its vendor fails."""
 
 
 class NotFound(CitewellError):
-    """There is no such thing, or not for whoever asks."""
+    """There is no such resource, or the caller may not see it."""
 
 
 class Refused(CitewellError):
-    """A key is missing, wrong, revoked or not for this."""
+    """The API key is missing, wrong, revoked, or does not allow this request."""
 
 
 class TooBusy(CitewellError):
-    """More is being asked than is allowed."""
+    """Too many requests; retry after `retry_after_seconds`."""
 
     def __init__(self, message: str, *, retry_after_seconds: int) -> None:
         super().__init__(message)
@@ -86,16 +86,16 @@ class TooBusy(CitewellError):
 
 
 class StoreUnavailable(CitewellError):
-    """The database does not answer."""
+    """The database does not respond."""
 
 
 class IndexUnavailable(StoreUnavailable):
-    """The vector store does not answer."""
+    """The vector store does not respond."""
 
 
 class RerankerUnavailable(CitewellError):
-    """A vendor did not rank the passages; answers go on in the local order."""
+    """The reranker failed. The answer uses the local ranking."""
 
 
 class WriterUnavailable(CitewellError):
-    """The LLM did not write, or not to the end."""
+    """The LLM failed, or broke off in the middle of an answer."""

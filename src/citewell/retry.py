@@ -1,125 +1,196 @@
-"""What every vendor's adapter needs: how long it waits, how often it tries, when it gives up. Knows no vendor."""
+"""Retries with exponential back-off, and a circuit breaker: for LLM, embeddings, reranker and client.
+
+Knows HTTP's `Retry-After` and status codes, and no vendor.
+"""
 
 import asyncio
 import logging
+import math
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from citewell.errors import SettingsError
-
 T = TypeVar("T")
 
 _log = logging.getLogger("citewell.adapters")
-_WORTH_SAYING_SECONDS = 5.0
+_LOGGED_DELAY_SECONDS = 5.0
+
+UNLIMITED = math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long a vendor is waited for, and how long it is left alone after it failed."""
+    """How often a call is attempted, how long it may take, and how long the circuit stays open after it failed."""
 
-    tries: int = 3
-    try_seconds: float = 3.0
-    whole_seconds: float = 10.0
+    max_attempts: int = 3
+    attempt_seconds: float = 3.0
+    total_seconds: float = 10.0
     backoff_seconds: float = 0.3
-    rest_seconds: float = 30.0
-    longest_backoff_seconds: float = 60.0
+    """The delay before the second attempt; it doubles with each further one."""
+    max_backoff_seconds: float = 60.0
+    max_retry_after_seconds: float = UNLIMITED
+    """A server that asks for a longer delay is not retried."""
+    open_seconds: float = 30.0
 
-    def wait(self, attempt: int, headers: Mapping[str, str]) -> float:
-        """Seconds until the next try: what the vendor asks for, else longer each time; never all clients at once."""
-        backoff = min(self.backoff_seconds * 2.0 ** (attempt - 1), self.longest_backoff_seconds)
-        asked = retry_after(headers) or backoff
-        return asked + min(asked, backoff) * random.random()  # noqa: S311 (spreads load, guards nothing)
+    def backoff(self, failures: int) -> float:
+        return min(self.backoff_seconds * 2.0 ** (failures - 1), self.max_backoff_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRules:
+    """What a caller knows about the errors of its call. A TimeoutError always counts as one of `errors`."""
+
+    errors: tuple[type[Exception], ...]
+    is_transient: Callable[[Exception], bool]
+    """Whether another attempt may succeed."""
+    headers: Callable[[Exception], Mapping[str, str]]
+    """The response headers of an error, their names in lower case; empty if there was no response."""
+    is_rate_limit: Callable[[Exception], bool] = lambda _: False
+
+    @property
+    def caught(self) -> tuple[type[Exception], ...]:
+        return (*self.errors, TimeoutError)
 
 
 class CircuitBreaker:
-    """After a failure nobody calls for a while; then one call goes ahead, once, to see whether it is over."""
+    """Stops calls to a server that failed. After `open_seconds`, one call goes through to see whether it is back."""
 
-    def __init__(self, patience: RetryPolicy, now: Callable[[], float]) -> None:
-        self._patience = patience
+    def __init__(self, policy: RetryPolicy, now: Callable[[], float]) -> None:
+        self._policy = policy
         self._now = now
-        self._until: float | None = None
+        self._open_until: float | None = None
         self.reason = ""
+        """Why it was opened last."""
 
-    def tries(self) -> int:
-        """How often the next call may try: not at all during the pause."""
-        if self._until is None:
-            return self._patience.tries
-        if self._now() < self._until:
+    def allowed_attempts(self) -> int:
+        """How many attempts the next call has: none while the circuit is open."""
+        if self._open_until is None:
+            return self._policy.max_attempts
+        if self._now() < self._open_until:
             return 0
-        self._until = self._now() + self._patience.rest_seconds  # the others don't wait for this one
+        self._open_until = self._now() + self._policy.open_seconds  # other calls don't wait for this one
         return 1
 
     @property
-    def resting(self) -> bool:
-        """Whether it failed, and nothing has succeeded since."""
-        return self._until is not None
+    def is_open(self) -> bool:
+        """Whether the last call failed, and none has succeeded since."""
+        return self._open_until is not None
 
-    def begin(self, reason: str) -> None:
-        self._until = self._now() + self._patience.rest_seconds
+    def open(self, reason: str) -> None:
+        self._open_until = self._now() + self._policy.open_seconds
         self.reason = reason
 
-    def end(self) -> None:
-        self._until = None
+    def close(self) -> None:
+        self._open_until = None
 
 
 async def with_retries(
     call: Callable[[], Awaitable[T]],
     *,
-    patience: RetryPolicy,
-    faults: tuple[type[Exception], ...],
-    passing: Callable[[Exception], bool],
-    headers: Callable[[Exception], Mapping[str, str]],
-    limited: Callable[[Exception], bool] = lambda _: False,
-    tries: int | None = None,
+    policy: RetryPolicy,
+    rules: RetryRules,
+    max_attempts: int | None = None,
+    wait_out_rate_limits: bool = False,
 ) -> T:
-    """What the call gives, tried again after `faults` that are `passing`; the last try's error where none succeeds.
+    """The result of the call, retried after transient errors; raises the error of the last attempt.
 
-    A TimeoutError is a fault too. Where the vendor asks for more time than there is, it is not waited for. What is
-    `limited` counts as no try: a vendor that says "not so fast" works, and is waited for as long as there is time.
+    If the server asks for a delay beyond the policy's time, the call is not retried. With `wait_out_rate_limits`, a
+    rate limit counts as no attempt: the server works, and is waited for until the time is up.
     """
-    attempt = waits = 0
-    caught: tuple[type[Exception], ...] = (*faults, TimeoutError)
-    async with asyncio.timeout(patience.whole_seconds) as whole:
+    attempts = _Attempts(policy, rules, max_attempts=max_attempts, wait_out_rate_limits=wait_out_rate_limits)
+    async with _timeout(policy.total_seconds):
         while True:
             try:
-                async with asyncio.timeout(patience.try_seconds):
+                async with _timeout(policy.attempt_seconds):
                     return await call()
-            except caught as error:
-                attempt += not limited(error)
-                waits += 1
-                wait = patience.wait(waits, headers(error))
-                ends = whole.when() or 0.0
-                last = attempt == (tries or patience.tries)
-                if last or not passing(error) or asyncio.get_running_loop().time() + wait >= ends:
+            except rules.caught as error:
+                if not await attempts.wait_for_next(error):
                     raise
-            if wait > _WORTH_SAYING_SECONDS:
-                _log.warning("a vendor wants %.0f s until the next try; waiting", wait)
-            await asyncio.sleep(wait)
+
+
+async def stream_with_retries(
+    start: Callable[[], AsyncGenerator[T, None]],
+    *,
+    policy: RetryPolicy,
+    rules: RetryRules,
+    max_attempts: int | None = None,
+    recover: Callable[[Exception], bool] = lambda _: False,
+) -> AsyncGenerator[T, None]:
+    """The items of a stream, started again after transient errors as long as it has produced nothing.
+
+    `recover` may remove the cause of an error; if it returns true, the stream starts again at once, and the error
+    counts as no attempt. The stream itself has to enforce `attempt_seconds`.
+    """
+    attempts = _Attempts(policy, rules, max_attempts=max_attempts)
+    started = False
+    while True:
+        try:
+            async with aclosing(start()) as items:
+                async for item in items:
+                    started = True
+                    yield item
+            return
+        except rules.caught as error:
+            if started or not (recover(error) or await attempts.wait_for_next(error)):
+                raise
+
+
+class _Attempts:
+    """Counts the attempts of one call and waits before the next one."""
+
+    def __init__(
+        self,
+        policy: RetryPolicy,
+        rules: RetryRules,
+        *,
+        max_attempts: int | None,
+        wait_out_rate_limits: bool = False,
+    ) -> None:
+        self._policy = policy
+        self._rules = rules
+        self._remaining = max_attempts or policy.max_attempts
+        self._wait_out_rate_limits = wait_out_rate_limits
+        self._failures = 0
+        self._deadline = asyncio.get_running_loop().time() + policy.total_seconds
+
+    async def wait_for_next(self, error: Exception) -> bool:
+        """Wait until the next attempt after this error; False, at once, if there is none."""
+        self._failures += 1
+        uncounted = self._wait_out_rate_limits and self._rules.is_rate_limit(error)
+        self._remaining -= not uncounted
+        backoff = self._policy.backoff(self._failures)
+        requested = retry_after(self._rules.headers(error))
+        delay = backoff if requested is None else max(requested, backoff) if uncounted else requested
+        delay += min(delay, backoff) * random.random()  # noqa: S311 (jitter: clients must not come back all at once)
+        in_time = asyncio.get_running_loop().time() + delay < self._deadline
+        acceptable = (requested or 0.0) <= self._policy.max_retry_after_seconds
+        if not (self._remaining > 0 and in_time and acceptable and self._rules.is_transient(error)):
+            return False
+        if delay > _LOGGED_DELAY_SECONDS:
+            _log.warning("the call failed; retrying in %.0f s", delay)
+        await asyncio.sleep(delay)
+        return True
+
+
+def _timeout(seconds: float) -> asyncio.Timeout:
+    return asyncio.timeout(None if seconds == UNLIMITED else seconds)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a vendor asks to wait, given as a number or as a date; names of headers are in lower case."""
-    given = headers.get("retry-after", "")
-    if given.isdecimal():
-        return float(given)
+    """The seconds in a `Retry-After` header, which has a number or a date; None if there is none."""
+    value = headers.get("retry-after", "")
+    if value.isdecimal():
+        return float(value)
     try:
-        return max(0.0, (parsedate_to_datetime(given).astimezone(UTC) - datetime.now(UTC)).total_seconds())
+        return max(0.0, (parsedate_to_datetime(value).astimezone(UTC) - datetime.now(UTC)).total_seconds())
     except (ValueError, OverflowError):
         return None
 
 
-def sendable(text: str) -> str:
-    """The text without what UTF-8 cannot say; every other character stays where it was."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def checked_key(key: str, name: str) -> str:
-    """The key as it is sent; raises SettingsError for what cannot be one, without showing it."""
-    key = key.strip()
-    if not key or not all("!" <= mark <= "~" for mark in key):
-        raise SettingsError(f"{name} is no key: it is blank or has characters that no key has")
-    return key
+def is_transient_status(status: int) -> bool:
+    """Whether an HTTP request with this status may succeed later: 408, 429 and every 5xx."""
+    return status in (408, 429) or status >= 500

@@ -1,4 +1,4 @@
-"""What can be configured, read once at start from the environment and `.env`. Flows receive values, not this."""
+"""The settings, read once at start from the environment and `.env`. Flows receive values, not settings."""
 
 import logging
 import re
@@ -12,17 +12,17 @@ from citewell.errors import SettingsError
 
 _log = logging.getLogger("citewell.settings")
 
-_EMBEDDING = frozenset({"embedding_model", "embedding_base_url", "embedding_api_key", "embedding_dimensions"})
+_EMBEDDING_SETTINGS = frozenset({"embedding_model", "embedding_base_url", "embedding_api_key", "embedding_dimensions"})
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+")
 
 
-def _seed_name(name: str) -> AliasChoices:
-    """A name that others gave: read as it is, without our prefix."""
+def _unprefixed(name: str) -> AliasChoices:
+    """An environment variable without our prefix, as vendors name theirs."""
     return AliasChoices(name)
 
 
 class Settings(BaseSettings):
-    """Every setting is `CITEWELL_` and its name in capitals; the last few keep the names their vendors gave them."""
+    """Each setting is an environment variable: `CITEWELL_` and its name in capitals, or the name that a vendor uses."""
 
     model_config = SettingsConfigDict(
         env_prefix="CITEWELL_",
@@ -33,112 +33,119 @@ class Settings(BaseSettings):
         populate_by_name=True,
     )
 
-    home: Path = Field(Path(".citewell"), description="Where the database and the index lie.")
-    host: str = Field("127.0.0.1", description="The address that `citewell serve` listens on.")
-    port: int = Field(
-        8000, ge=0, le=65535, description="The port that `citewell serve` listens on; 0 takes a free one."
-    )
+    home: Path = Field(Path(".citewell"), description="Folder of the database and the index.")
+    host: str = Field("127.0.0.1", description="Address that `citewell serve` listens on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port that `citewell serve` listens on; 0 picks a free one.")
     embedder: Literal["minilm", "hashing", "openai", "gemini", "ollama", "cohere", "custom"] = Field(
         "minilm",
-        description="What turns text into vectors. `minilm` runs here; `openai`, `gemini`, `cohere`, `ollama` and "
-        "`custom`, any server that speaks OpenAI's protocol, are sent chunks and questions; `hashing` is for tests.",
+        description="Embedding model. `minilm` runs on this machine; `openai`, `gemini`, `cohere`, `ollama`, `custom` "
+        "(any server with OpenAI's API) receive chunks and questions. `hashing` is for tests.",
     )
     embedding_model: str | None = Field(
         None,
-        description="The vendor's embedding model: by default `text-embedding-3-small` (OpenAI), "
-        "`gemini-embedding-001`, `embed-english-v3.0` (Cohere) or `nomic-embed-text` (Ollama).",
+        description="Name of the vendor's embedding model. Defaults: `text-embedding-3-small` (OpenAI), "
+        "`gemini-embedding-001`, `embed-english-v3.0` (Cohere), `nomic-embed-text` (Ollama).",
     )
     embedding_base_url: HttpUrl | None = Field(
         None,
-        description="Where that vendor is reached, if elsewhere; needed for `custom`, like `http://127.0.0.1:8080/v1`.",
+        description="Base URL of the embedding API; required for `custom`, for example `http://127.0.0.1:8080/v1`.",
     )
     embedding_api_key: SecretStr | None = Field(
-        None, description="The key for embeddings, if another than the vendor's own below; `custom` may need none."
+        None, description="API key for embeddings. Default: the vendor's key below. `custom` may need none."
     )
     embedding_dimensions: int | None = Field(
         None,
         ge=1,
         le=65_536,
-        description="How long the vectors are: needed for a model that is not known here, and asked of OpenAI and "
-        "Gemini (by default 768) where the model could give more.",
+        description="Length of the vectors. Required for models that Citewell does not know; OpenAI and Gemini "
+        "(default 768) shorten their vectors to it.",
     )
-    index: Literal["qdrant-edge"] = Field("qdrant-edge", description="What finds passages.")
+    index: Literal["qdrant-edge"] = Field("qdrant-edge", description="Vector store.")
     reranker: Literal["local", "cohere"] = Field(
-        "local", description="What puts passages in order; `cohere` sends question and passages to Cohere."
+        "local", description="Reranker; `cohere` sends the question and the passages to Cohere."
     )
-    cohere_rerank_model: str = Field("rerank-v3.5", description="Cohere's model that ranks passages.")
-    cohere_base_url: HttpUrl | None = Field(None, description="Where Cohere is reached, if through a proxy.")
+    cohere_rerank_model: str = Field("rerank-v3.5", description="Cohere's rerank model.")
+    cohere_base_url: HttpUrl | None = Field(None, description="Base URL of Cohere's API, for a proxy.")
     llm: Literal["auto", "none", "openai", "gemini", "ollama", "custom"] = Field(
         "auto",
-        description="Who writes the answers; with `none` they are quotations. `auto` is `custom` with "
-        "`CITEWELL_LLM_BASE_URL`, else the vendor whose key is set, else `none`.",
+        description="LLM that writes the answers; with `none`, answers are quotes. `auto` is `custom` if "
+        "`CITEWELL_LLM_BASE_URL` is set, else the vendor whose key is set, else `none`.",
     )
     llm_base_url: HttpUrl | None = Field(
-        None, description="Where the LLM is reached: any server that speaks OpenAI's chat completions."
+        None, description="Base URL of the LLM: any server with OpenAI's chat completions API."
     )
     llm_model: str | None = Field(
         None,
-        description="The LLM's model: by default `gpt-5-mini` (OpenAI), `gemini-flash-latest` or `llama3.2` (Ollama).",
+        description="Name of the LLM. Defaults: `gpt-5-mini` (OpenAI), `gemini-flash-latest`, `llama3.2` (Ollama).",
     )
-    llm_api_key: SecretStr | None = Field(None, description="Key for that server, where it asks for one.")
+    llm_api_key: SecretStr | None = Field(None, description="API key for the LLM. Default: the vendor's key below.")
     llm_context_tokens: int | None = Field(
-        None, ge=1024, description="How much the LLM reads and writes at once; by default 8192, and 4096 for Ollama."
+        None, ge=1024, description="Size of the LLM's context window, in tokens. Default: 8192, for Ollama 4096."
     )
-    llm_temperature: float | None = Field(None, ge=0, le=2, description="As the LLM takes it; unset is its own.")
-    llm_timeout_seconds: float = Field(30.0, gt=0, description="How long the LLM may be silent.")
-    strict: bool = Field(False, description="Drop sentences of the LLM that no passage supports, not only mark them.")
-    threads: int = Field(0, ge=0, description="Threads for the local embedding model; 0 takes every core.")
-    chunk_smallest: int = Field(500, description="Tokens a chunk should have at least, where its section has them.")
-    chunk_largest: int = Field(800, description="Tokens a chunk has at most; only a code block may be longer.")
-    chunk_overlap: int = Field(100, description="Tokens that neighbouring chunks of a section share.")
-    base_url: str | None = Field(None, description="Where the documents are published, for links in citations.")
-    max_concurrent_requests: int = Field(10, ge=1, description="Requests answered at once; more get 429.")
-    requests_per_minute: int = Field(600, ge=1, description="Requests a minute with one key; more get 429.")
-    max_upload_bytes: int = Field(50_000_000, ge=1, description="The largest file that can be uploaded.")
+    llm_temperature: float | None = Field(
+        None, ge=0, le=2, description="Temperature of the LLM. Default: the vendor's."
+    )
+    llm_timeout_seconds: float = Field(
+        30.0, gt=0, description="Timeout of the LLM: how long it may send nothing, in seconds."
+    )
+    strict: bool = Field(False, description="Remove sentences that no passage supports, instead of marking them.")
+    threads: int = Field(0, ge=0, description="Threads of the local embedding model; 0 uses every core.")
+    chunk_smallest: int = Field(500, description="Minimum size of a chunk in tokens, if its section is as long.")
+    chunk_largest: int = Field(800, description="Maximum size of a chunk in tokens; only a code block may be longer.")
+    chunk_overlap: int = Field(100, description="Overlap of neighbouring chunks in tokens.")
+    base_url: str | None = Field(None, description="URL where the documents are published, for links in citations.")
+    max_concurrent_requests: int = Field(
+        10, ge=1, description="Maximum number of requests at the same time; more get status 429."
+    )
+    requests_per_minute: int = Field(
+        600, ge=1, description="Maximum number of requests per minute with one API key; more get status 429."
+    )
+    max_upload_bytes: int = Field(50_000_000, ge=1, description="Maximum size of an uploaded file, in bytes.")
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="Sites whose pages may ask, as origins (`https://docs.example.org`), separated by commas."
+        (),
+        description="Origins that browsers may send requests from (CORS), separated by commas: `https://docs.example.org`.",
     )
-    heartbeat_seconds: float = Field(10.0, gt=0, description="A stream in which nothing is said beats this often.")
-    client_timeout_seconds: float = Field(
-        30.0, gt=0, description="A client that sends or takes nothing for so long is let go."
-    )
+    heartbeat_seconds: float = Field(10.0, gt=0, description="Keep-alive interval of streams, in seconds.")
+    client_timeout_seconds: float = Field(30.0, gt=0, description="Closes idle connections after this many seconds.")
     server: str | None = Field(
-        None, description="A running server that commands ask instead of the home folder, like `http://127.0.0.1:8000`."
+        None,
+        description="URL of a running server that commands use instead of the home folder: `http://127.0.0.1:8000`.",
     )
-    api_key: SecretStr | None = Field(None, description="The key that commands show to that server.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
-    log_format: Literal["json", "text"] = Field("json", description="How `citewell serve` logs.")
+    api_key: SecretStr | None = Field(None, description="API key that commands send to that server.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged.")
+    log_format: Literal["json", "text"] = Field("json", description="Log format of `citewell serve`.")
 
     gemini_api_key: SecretStr | None = Field(
         None,
-        validation_alias=_seed_name("GEMINI_API_KEY"),
-        description="Key for Gemini; with it, Gemini writes the answers.",
+        validation_alias=_unprefixed("GEMINI_API_KEY"),
+        description="API key for Gemini. If set, Gemini writes the answers.",
     )
     openai_api_key: SecretStr | None = Field(
         None,
-        validation_alias=_seed_name("OPENAI_API_KEY"),
-        description="Key for OpenAI; with it, OpenAI writes the answers.",
+        validation_alias=_unprefixed("OPENAI_API_KEY"),
+        description="API key for OpenAI. If set, OpenAI writes the answers.",
     )
     cohere_api_key: SecretStr | None = Field(
         None,
-        validation_alias=_seed_name("COHERE_API_KEY"),
-        description="Key for Cohere, for `CITEWELL_RERANKER=cohere` and `CITEWELL_EMBEDDER=cohere`.",
+        validation_alias=_unprefixed("COHERE_API_KEY"),
+        description="API key for Cohere, for `CITEWELL_RERANKER=cohere` and `CITEWELL_EMBEDDER=cohere`.",
     )
     qdrant_url: str | None = Field(
-        None, validation_alias=_seed_name("QDRANT_URL"), description="A Qdrant server. Not used yet."
+        None, validation_alias=_unprefixed("QDRANT_URL"), description="URL of a Qdrant server. Not used yet."
     )
     qdrant_api_key: SecretStr | None = Field(
-        None, validation_alias=_seed_name("QDRANT_API_KEY"), description="Key for that server. Not used yet."
+        None, validation_alias=_unprefixed("QDRANT_API_KEY"), description="API key for the Qdrant server. Not used yet."
     )
     database_url: SecretStr | None = Field(
         None,
-        validation_alias=_seed_name("DATABASE_URL"),
-        description="A PostgreSQL database, `postgresql://user:password@host/name`, instead of SQLite.",
+        validation_alias=_unprefixed("DATABASE_URL"),
+        description="URL of a PostgreSQL database: `postgresql://user:password@host/name`. "
+        "Default: SQLite in the home folder.",
     )
 
     @property
     def writes(self) -> Literal["none", "openai", "gemini", "ollama", "custom"]:
-        """Who writes the answers."""
+        """The vendor of the LLM that writes the answers; "none" if they are quotes."""
         if self.llm != "auto":
             return self.llm
         if self.llm_base_url:
@@ -149,31 +156,35 @@ class Settings(BaseSettings):
     @classmethod
     def _origins(cls, value: object) -> object:
         origins = tuple(part.strip().rstrip("/") for part in value.split(",")) if isinstance(value, str) else value
-        if isinstance(origins, tuple) and (wrong := [one for one in origins if not _ORIGIN.fullmatch(str(one))]):
-            raise ValueError(f"{wrong[0]!r} is no origin such as https://docs.example.org")
+        if isinstance(origins, tuple) and (
+            invalid := [origin for origin in origins if not _ORIGIN.fullmatch(str(origin))]
+        ):
+            raise ValueError(f"{invalid[0]!r} is no origin such as https://docs.example.org")
         return origins
 
     def as_environment(self) -> dict[str, str]:
-        """The same settings as variables, for a process that is started with them."""
-        said: dict[str, str] = {}
+        """The settings as environment variables, to start another process with."""
+        environment: dict[str, str] = {}
         for name in self.model_fields_set:
             value = getattr(self, name)
             if isinstance(value, SecretStr):
                 value = value.get_secret_value()
-            said[variable(name)] = ",".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
-        return said
+            environment[variable(name)] = (
+                ",".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+            )
+        return environment
 
     def unused(self) -> list[str]:
-        """What is set, and nothing that is configured uses: names that others gave, and what is a vendor's alone."""
+        """Variables that are set but have no effect: keys and settings of vendors that are not configured."""
         used = {"database_url", f"{self.writes}_api_key"}
         if self.reranker == "cohere":
             used.add("cohere_api_key")
         if self.embedder not in ("minilm", "hashing"):
-            used |= {one for one in _EMBEDDING if one != "embedding_api_key" or self.embedder != "ollama"}
+            used |= {name for name in _EMBEDDING_SETTINGS if name != "embedding_api_key" or self.embedder != "ollama"}
         if self.embedding_api_key is None:
             used.add(f"{self.embedder}_api_key")
         optional = [name for name, field in type(self).model_fields.items()
-                    if isinstance(field.validation_alias, AliasChoices) or name in _EMBEDDING]  # fmt: skip
+                    if isinstance(field.validation_alias, AliasChoices) or name in _EMBEDDING_SETTINGS]  # fmt: skip
         return [variable(name) for name in optional if getattr(self, name) is not None and name not in used]
 
 
@@ -184,21 +195,23 @@ def variable(name: str) -> str:
 
 
 def read_settings() -> Settings:
-    """The settings in force; a wrong one is named with its value and what would be right."""
+    """The current settings; raises SettingsError with the name and value of an invalid one."""
     try:
         return Settings()
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
         field = Settings.model_fields.get(name.lower().removeprefix("citewell_"))
-        shown = (
+        variable_name = (
             name if field is None or field.validation_alias else f"CITEWELL_{name.upper().removeprefix('CITEWELL_')}"
         )
-        raise SettingsError(f"{shown}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}") from error
+        raise SettingsError(
+            f"{variable_name}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+        ) from error
 
 
 def as_markdown() -> str:
-    """The page docs/settings.md; `make docs` writes it and a test compares."""
+    """The page docs/settings.md; `make docs` writes it, and a test compares."""
     rows = []
     for name, field in Settings.model_fields.items():
         default = "" if field.default in (None, ()) else f"`{field.default}`"
@@ -207,9 +220,9 @@ def as_markdown() -> str:
         [
             "# Settings",
             "",
-            "Read once at start from the environment, else from a file `.env` in the folder you run in.",
+            "Read once at start from environment variables, or from a file `.env` in the current folder.",
             "",
-            "| variable | default | what it is |",
+            "| Variable | Default | Description |",
             "| --- | --- | --- |",
             *rows,
             "",

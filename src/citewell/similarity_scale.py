@@ -1,8 +1,8 @@
-"""What a cosine is worth: each embedding model has a scale of its own, and what ranks and doubts was fitted to one.
+"""Converts the cosines of any embedding model to the scale of the model that ranking was fitted to.
 
-Two texts that have nothing to do with each other are at .05 for one model and at .6 for the next. So a model that
-nothing was fitted to is shown questions with their answers, and its cosines are read on the scale of the model that
-everything was fitted to: what lies between unrelated and related there, lies there here. Pure; asks no model.
+Each model has a scale of its own: two unrelated texts have a cosine of .05 with one model and of .6 with another. So a
+model that nothing was fitted to embeds a few questions and their answers, and the average cosines of unrelated and of
+related pairs give a linear conversion. Pure; calls no model.
 """
 
 from dataclasses import dataclass
@@ -33,20 +33,20 @@ PAIRS = (
     ("What happens when a database transaction fails?", "All its changes are rolled back, as if it had never begun."),
     ("How fast does light travel?", "In empty space it covers about three hundred thousand kilometres a second."),
 )
-"""Questions, each with a passage that answers it and no other's."""
+"""Questions, each with a passage that answers it and none of the others."""
 
-_LEAST = 0.05  # apart; a model that tells less can tell nothing
+_MIN_DIFFERENCE = 0.05  # of related to unrelated; with less, a model does not tell them apart
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarityScale:
-    """The usual cosine of a question with a passage about something else, and with the one that answers it."""
+    """The average cosine of a question with an unrelated passage, and with the passage that answers it."""
 
     unrelated: float
     related: float
 
     def read(self, cosines: Cosines) -> Cosines:
-        """Cosines of this scale on the one that everything was fitted to."""
+        """Convert cosines of this scale to the one that ranking was fitted to."""
         if self == IDENTITY_SCALE:
             return cosines
         stretch = (IDENTITY_SCALE.related - IDENTITY_SCALE.unrelated) / (self.related - self.unrelated)
@@ -54,12 +54,12 @@ class SimilarityScale:
 
 
 IDENTITY_SCALE = SimilarityScale(unrelated=0.051, related=0.545)
-"""That of `all-MiniLM-L6-v2-int8`."""
+"""The scale of `all-MiniLM-L6-v2-int8`, which ranking was fitted to."""
 
 
 def measure_scale(questions: Matrix, passages: Matrix) -> SimilarityScale | None:
-    """The scale of a model by its vectors of the pairs; None where it does not tell them apart."""
+    """The scale of a model, from its vectors of `PAIRS`; None if it does not tell them apart."""
     cosines = questions @ passages.T
-    own = np.eye(len(cosines), dtype=bool)
-    found = SimilarityScale(unrelated=float(cosines[~own].mean()), related=float(cosines[own].mean()))
-    return found if found.related - found.unrelated >= _LEAST else None
+    is_pair = np.eye(len(cosines), dtype=bool)
+    scale = SimilarityScale(unrelated=float(cosines[~is_pair].mean()), related=float(cosines[is_pair].mean()))
+    return scale if scale.related - scale.unrelated >= _MIN_DIFFERENCE else None

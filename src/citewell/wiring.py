@@ -1,9 +1,9 @@
-"""What runs today: one `match` per port turns settings into engines. The only room that knows both."""
+"""Creates the configured engines: one `match` per port. The only module that knows both settings and adapters."""
 
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import assert_never
@@ -21,6 +21,7 @@ from citewell.adapters.sql import (
     check_database_url,
     database_exists,
 )
+from citewell.adapters.vendors import VENDORS, OpenAiCompatible, VendorId
 from citewell.adapters.writer_lock import is_held, writer_lock
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.retrieval import LocalReranker
@@ -47,34 +48,36 @@ from citewell.settings import Settings, variable
 
 _log = logging.getLogger("citewell.wiring")
 
-_INGEST_STATEMENT_SECONDS = 600.0  # entering a large library is one statement, and nobody waits for an answer
+_INGEST_STATEMENT_SECONDS = 600.0  # the commit of a large library is one statement, and no reader waits for it
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerResources:
-    """What a door needs to answer, and to say how it feels."""
+    """What an endpoint needs to answer, and to report its health."""
 
     engines: AnswerEngines
     library: Library
 
 
 def check_settings(settings: Settings) -> None:
-    """Raise SettingsError for a key, a URL or a package that `reading` will miss; nothing is asked of anybody."""
+    """Raise SettingsError for a key, a URL or a package that is missing or invalid; makes no requests."""
     _reranker(settings)
     _embedder(settings)
     _writer(settings)
-    check_database_url(_database(settings))
+    check_database_url(_database_location(settings))
 
 
 @asynccontextmanager
 async def open_for_answers(settings: Settings) -> AsyncIterator[AnswerResources]:
-    """The engines that answer questions, open while the context lasts."""
+    """The engines that answer questions, open until the context ends."""
     reranker, writer = _reranker(settings), _writer(settings)
-    async with _embedding(settings) as embedder, _opened(_database(settings)) as database:
+    async with _open_embedder(settings) as embedder, _open_database(_database_location(settings)) as database:
         index = _index(settings, embedder)
         try:
-            engines = AnswerEngines(embedder, index, reranker, writer, strict=settings.strict)
-            yield AnswerResources(engines, SqlLibrary(database))
+            engines = AnswerEngines(
+                embedder=embedder, index=index, reranker=reranker, writer=writer, strict=settings.strict
+            )
+            yield AnswerResources(engines=engines, library=SqlLibrary(database))
         finally:
             if writer:
                 await writer.close()
@@ -86,37 +89,37 @@ async def open_for_answers(settings: Settings) -> AsyncIterator[AnswerResources]
 async def open_for_ingest(
     settings: Settings, *, wait: bool, on_wait: Callable[[], None]
 ) -> AsyncIterator[IngestEngines]:
-    """The engines that ingest, under the writer's lock: of the home folder, and of a database that others may share."""
+    """The engines for an ingest, under two locks: of the home folder, and of a database that others may share."""
     async with (
-        _embedding(settings) as embedder,
+        _open_embedder(settings) as embedder,
         writer_lock(settings.home, wait=wait, on_wait=on_wait),
-        _opened(_database(settings), statement_seconds=_INGEST_STATEMENT_SECONDS) as database,
+        _open_database(_database_location(settings), statement_seconds=_INGEST_STATEMENT_SECONDS) as database,
         database.sole_writer(wait=wait, on_wait=on_wait),
     ):
         yield _ingest_engines(settings, database, embedder)
 
 
 def is_ingest_running(settings: Settings) -> bool:
-    """Whether anybody ingests into the home folder at this moment."""
+    """Whether a process is ingesting into the home folder."""
     return is_held(settings.home)
 
 
 @asynccontextmanager
 async def open_for_preview(settings: Settings) -> AsyncIterator[IngestEngines]:
-    """The same engines for a look ahead: no lock, and where there is no library yet, one that leaves no trace."""
-    place = _database(settings)
-    with TemporaryDirectory() as nowhere:
-        made = await database_exists(place)
+    """The engines for a dry run: no lock, and if there is no library yet, a temporary one."""
+    location = _database_location(settings)
+    with TemporaryDirectory() as temporary:
+        exists = await database_exists(location)
         async with (
-            _embedding(settings) as embedder,
-            _opened(place if made else Path(nowhere, "citewell.db")) as database,
+            _open_embedder(settings) as embedder,
+            _open_database(location if exists else Path(temporary, "citewell.db")) as database,
         ):
             yield _ingest_engines(settings, database, embedder)
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What outlasts a connection beside the library."""
+    """What is stored beside the library."""
 
     sessions: Sessions
     keys: Keys
@@ -129,27 +132,34 @@ class Stores:
 
 @asynccontextmanager
 async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
-    """Just the database: no model, no index, no lock."""
-    async with _opened(_database(settings)) as database:
+    """The stores only: no model, no index, no lock."""
+    async with _open_database(_database_location(settings)) as database:
         yield Stores(
-            SqlSessions(database),
-            SqlKeys(database),
-            SqlUploads(database),
-            SqlProjects(database),
-            SqlGaps(database),
-            SqlIngests(database),
-            SqlEvaluations(database),
+            sessions=SqlSessions(database),
+            keys=SqlKeys(database),
+            uploads=SqlUploads(database),
+            projects=SqlProjects(database),
+            gaps=SqlGaps(database),
+            ingests=SqlIngests(database),
+            evaluations=SqlEvaluations(database),
         )
 
 
 def _ingest_engines(settings: Settings, database: Database, embedder: Embedder) -> IngestEngines:
     library = SqlLibrary(database)
-    shelf, ingests = _shelf(settings, embedder), SqlIngests(database)
-    return IngestEngines(library, library, library, library, embedder, shelf, ingests)
+    return IngestEngines(
+        library=library,
+        library_writer=library,
+        audit=library,
+        cache=library,
+        embedder=embedder,
+        index_builder=_index_builder(settings, embedder),
+        ingests=SqlIngests(database),
+    )
 
 
 @asynccontextmanager
-async def _embedding(settings: Settings) -> AsyncIterator[Embedder]:
+async def _open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
     embedder = _embedder(settings)
     try:
         yield embedder
@@ -158,21 +168,22 @@ async def _embedding(settings: Settings) -> AsyncIterator[Embedder]:
 
 
 @asynccontextmanager
-async def _opened(place: Path | str, *, statement_seconds: float | None = None) -> AsyncIterator[Database]:
-    database = await Database.open(place, statement_seconds=statement_seconds)
+async def _open_database(location: Path | str, *, statement_seconds: float | None = None) -> AsyncIterator[Database]:
+    database = await Database.open(location, statement_seconds=statement_seconds)
     try:
         yield database
     finally:
         await database.close()
 
 
-def _database(settings: Settings) -> Path | str:
-    """Where the database is: a URL, or else a file."""
+def _database_location(settings: Settings) -> Path | str:
+    """The URL of the database, or else the path of its file."""
     return settings.database_url.get_secret_value() if settings.database_url else settings.home / "citewell.db"
 
 
 def ingest_recipe(settings: Settings, *, base_url: str | None = None) -> Recipe:
-    size = ChunkSize(settings.chunk_smallest, settings.chunk_largest, settings.chunk_overlap)
+    """How an ingest reads and chunks files."""
+    size = ChunkSize(smallest=settings.chunk_smallest, largest=settings.chunk_largest, overlap=settings.chunk_overlap)
     return Recipe(size=size, base_url=base_url or settings.base_url)
 
 
@@ -187,55 +198,68 @@ def _embedder(settings: Settings) -> Embedder:
 
             return HashingEmbedder()
         case "cohere":
-            key, name = _key(settings, "embedding_api_key", settings.embedder)
+            key, key_name = _vendor_key(settings, "embedding_api_key", "cohere")
             try:
                 from citewell.adapters.cohere import CohereEmbedder
             except ModuleNotFoundError as error:
-                raise _missing("CITEWELL_EMBEDDER=cohere needs Cohere's SDK", "cohere") from error
+                raise _missing_package("CITEWELL_EMBEDDER=cohere needs Cohere's SDK", "cohere") from error
             return CohereEmbedder(
                 key or "",
-                key_name=name,
+                key_name=key_name,
                 model=settings.embedding_model,
                 dimensions=settings.embedding_dimensions,
-                base_url=_text(settings.embedding_base_url or settings.cohere_base_url),
+                base_url=_url(settings.embedding_base_url or settings.cohere_base_url),
             )
-        case "openai" | "gemini" | "ollama" | "custom" as provider:
-            key, name = _key(settings, "embedding_api_key", settings.embedder)
-            for needed in ("embedding_base_url", "embedding_model") if provider == "custom" else ():
-                if not getattr(settings, needed):
-                    raise SettingsError(f"Required environment variable {variable(needed)} not set.")
+        case "openai" | "gemini" | "ollama" | "custom" as vendor:
+            key, key_name = _vendor_key(settings, "embedding_api_key", vendor)
+            if vendor == "custom":
+                _require(settings, "embedding_base_url", "embedding_model")
             try:
                 from citewell.adapters.embeddings_openai import OpenAiCompatibleEmbedder
             except ModuleNotFoundError as error:
-                raise _missing(f"CITEWELL_EMBEDDER={provider} needs OpenAI's SDK", "llm") from error
+                raise _missing_package(f"CITEWELL_EMBEDDER={vendor} needs OpenAI's SDK", "llm") from error
             return OpenAiCompatibleEmbedder(
-                provider,
+                vendor,
                 key=key,
-                key_name=name,
+                key_name=key_name,
                 model=settings.embedding_model,
                 dimensions=settings.embedding_dimensions,
-                base_url=_text(settings.embedding_base_url),
+                base_url=_url(settings.embedding_base_url),
             )
         case never:
             assert_never(never)
 
 
-def _key(settings: Settings, name: str, vendor: str) -> tuple[str | None, str]:
-    """The key for a vendor and the variable that it stands in; Ollama has none, another server may have none."""
-    theirs = f"{vendor}_api_key" if vendor in ("openai", "gemini", "cohere") else None
-    for one in (name, *([theirs] if theirs else [])):
-        if key := getattr(settings, one):
-            return key.get_secret_value(), variable(one)
-    if theirs:
-        raise SettingsError(f"Required environment variable {variable(theirs)} not set.")
-    return None, variable(name)
+def _vendor_key(settings: Settings, own_setting: str, vendor: VendorId) -> tuple[str | None, str]:
+    """The API key for a vendor and the variable that holds it: a setting of ours, else the vendor's own.
+
+    Ollama has no key, and a custom server may need none.
+    """
+    vendor_setting = VENDORS[vendor].key_setting
+    for name in filter(None, (own_setting, vendor_setting)):
+        if key := getattr(settings, name):
+            return key.get_secret_value(), variable(name)
+    if vendor_setting:
+        raise _not_set(vendor_setting)
+    return None, variable(own_setting)
 
 
-def _missing(what: str, extra: str) -> SettingsError:
-    return SettingsError(f"{what}; run `pip install 'citewell[{extra}]'`")
+def _require(settings: Settings, *names: str) -> None:
+    """Raise SettingsError for the first of these settings that is not set."""
+    for name in names:
+        if not getattr(settings, name):
+            raise _not_set(name)
 
 
-def _text(url: object) -> str | None:
+def _not_set(name: str) -> SettingsError:
+    return SettingsError(f"Required environment variable {variable(name)} not set.")
+
+
+def _missing_package(problem: str, extra: str) -> SettingsError:
+    return SettingsError(f"{problem}; run `pip install 'citewell[{extra}]'`")
+
+
+def _url(url: object) -> str | None:
     return str(url).rstrip("/") if url else None
 
 
@@ -249,7 +273,7 @@ def _index(settings: Settings, embedder: Embedder) -> Index:
             assert_never(never)
 
 
-def _shelf(settings: Settings, embedder: Embedder) -> IndexBuilder:
+def _index_builder(settings: Settings, embedder: Embedder) -> IndexBuilder:
     match settings.index:
         case "qdrant-edge":
             from citewell.adapters.qdrant_edge import QdrantEdgeBuilder
@@ -265,47 +289,56 @@ def _reranker(settings: Settings) -> Reranker:
             return LocalReranker()
         case "cohere":
             if settings.cohere_api_key is None:
-                raise SettingsError("Required environment variable COHERE_API_KEY not set.")
+                raise _not_set("cohere_api_key")
             try:
                 from citewell.adapters.cohere import CohereReranker
             except ModuleNotFoundError as error:
-                raise _missing("CITEWELL_RERANKER=cohere needs Cohere's SDK", "cohere") from error
+                raise _missing_package("CITEWELL_RERANKER=cohere needs Cohere's SDK", "cohere") from error
             return CohereReranker(
                 settings.cohere_api_key.get_secret_value(),
                 model=settings.cohere_rerank_model,
-                base_url=_text(settings.cohere_base_url),
+                base_url=_url(settings.cohere_base_url),
             )
         case never:
             assert_never(never)
 
 
 def _writer(settings: Settings) -> Writer | None:
-    """Who writes the answers. A key that just happens to be set needs no package: answers are quotations then."""
-    vendor = settings.writes
-    if vendor == "none":
-        return None
-    key, name = _key(settings, "llm_api_key", vendor)
-    for needed in ("llm_base_url", "llm_model") if vendor == "custom" else ():
-        if not getattr(settings, needed):
-            raise SettingsError(f"Required environment variable {variable(needed)} not set.")
+    """The LLM that writes the answers; None if answers are quotes."""
+    match settings.writes:
+        case "none":
+            return None
+        case "openai" | "gemini" | "ollama":
+            return _llm(settings, settings.writes)
+        case "custom":
+            _require(settings, "llm_base_url", "llm_model")
+            return _llm(settings, "custom")
+        case never:
+            assert_never(never)
+
+
+def _llm(settings: Settings, vendor: OpenAiCompatible) -> Writer | None:
+    """The LLM of a vendor. Without its SDK, a key that merely happens to be set is ignored, with a warning."""
+    key, key_name = _vendor_key(settings, "llm_api_key", vendor)
     try:
-        from citewell.adapters.llm_openai_agents import PROVIDERS, AgentsWriter
+        from citewell.adapters.llm_openai_agents import AgentsWriter, LlmEndpoint
     except ModuleNotFoundError as error:
-        missing = _missing("an LLM needs the OpenAI Agents SDK", "llm")
+        missing = _missing_package("an LLM needs the OpenAI Agents SDK", "llm")
         if settings.llm == "auto" and vendor != "custom":
-            _log.warning("%s is set, but %s; answers are quotations", name, missing)
+            _log.warning("%s is set, but %s; answers are quotations", key_name, missing)
             return None
         raise missing from error
-    usual = PROVIDERS[vendor]
+    defaults = VENDORS[vendor]
     return AgentsWriter(
-        replace(
-            usual,
-            base_url=_text(settings.llm_base_url) or usual.base_url,
-            model=settings.llm_model or usual.model,
+        LlmEndpoint(
+            name=defaults.name or "the LLM server",
+            base_url=_url(settings.llm_base_url) or defaults.base_url,
+            model=settings.llm_model or defaults.llm_model,
             key=key or "",
-            key_name=name,
-            context_tokens=settings.llm_context_tokens or usual.context_tokens,
+            key_name=key_name,
+            context_tokens=settings.llm_context_tokens or defaults.context_tokens,
             temperature=settings.llm_temperature,
-            silent_seconds=settings.llm_timeout_seconds,
+            counts_reasoning=defaults.counts_reasoning,
+            timeout_seconds=settings.llm_timeout_seconds,
         )
     )

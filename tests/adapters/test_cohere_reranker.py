@@ -25,8 +25,8 @@ from tests.fakes.cohere import KEY, WELL, Reply, Vendor, answer, problem
 
 QUESTION = "Why do gyroscopes drift?"
 # A busy machine may take its time over an answer that comes; one that never comes is not waited for.
-HURRIED = RetryPolicy(try_seconds=10.0, whole_seconds=30.0, backoff_seconds=0.001)
-BRIEF = replace(HURRIED, try_seconds=0.5)
+HURRIED = RetryPolicy(attempt_seconds=10.0, total_seconds=30.0, backoff_seconds=0.001)
+BRIEF = replace(HURRIED, attempt_seconds=0.5)
 ENGINES = {"embedder": "hashing"}  # what is measured here is order, and this one is quick
 
 
@@ -55,9 +55,9 @@ async def answered(engines: AnswerEngines, *, top_k: int = 5) -> Answer:
 
 @asynccontextmanager
 async def with_vendor(
-    home: Path, url: str, *, clock: Clock, patience: RetryPolicy = HURRIED
+    home: Path, url: str, *, clock: Clock, retry_policy: RetryPolicy = HURRIED
 ) -> AsyncIterator[AnswerEngines]:
-    reranker = CohereReranker(KEY, base_url=url, patience=patience, now=clock)
+    reranker = CohereReranker(KEY, base_url=url, retry_policy=retry_policy, now=clock)
     async with wiring.open_for_answers(settings_for(home, **ENGINES)) as reading:
         try:
             yield replace(reading.engines, reranker=reranker)
@@ -74,12 +74,12 @@ def without_vendor(home: Path, *, top_k: int = 5) -> Answer:
 
 
 def answers(
-    home: Path, url: str, *between: Callable[[], None], clock: Clock | None = None, patience: RetryPolicy = HURRIED
+    home: Path, url: str, *between: Callable[[], None], clock: Clock | None = None, retry_policy: RetryPolicy = HURRIED
 ) -> list[Answer]:
     """The question's answer, and its answer once more after each of the things that happen in between."""
 
     async def run() -> list[Answer]:
-        async with with_vendor(home, url, clock=clock or Clock(), patience=patience) as engines:
+        async with with_vendor(home, url, clock=clock or Clock(), retry_policy=retry_policy) as engines:
             given = []
             for happens in (lambda: None, *between):
                 happens()
@@ -175,7 +175,7 @@ PASSING = {
 @pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING.keys())
 def test_what_passes_is_tried_again(home: Path, theirs: list[str], reply: Reply) -> None:
     with Vendor(reply, WELL) as cohere:
-        (given,) = answers(home, cohere.url, patience=BRIEF if reply.hang else HURRIED)
+        (given,) = answers(home, cohere.url, retry_policy=BRIEF if reply.hang else HURRIED)
     assert ids(given.retrieved) == theirs
     assert len(cohere.calls) == 2
 
@@ -185,7 +185,7 @@ def test_after_three_tries_the_answer_goes_on_in_the_local_order(
     home: Path, local: Answer, reply: Reply, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Vendor(reply) as cohere:
-        (given,) = answers(home, cohere.url, patience=BRIEF if reply.hang else HURRIED)
+        (given,) = answers(home, cohere.url, retry_policy=BRIEF if reply.hang else HURRIED)
     assert given == local
     assert len(cohere.calls) == 3
     assert [one.levelname for one in caplog.records if one.levelno >= logging.WARNING] == ["WARNING"]
@@ -214,7 +214,7 @@ def test_a_vendor_that_asks_for_more_time_than_there_is_is_not_waited_for(home: 
 
 def test_no_question_waits_longer_than_all_tries_may_take(home: Path, local: Answer) -> None:
     with Vendor(Reply(hang=True)) as cohere:
-        (given,) = answers(home, cohere.url, patience=RetryPolicy(try_seconds=60, whole_seconds=1.0))
+        (given,) = answers(home, cohere.url, retry_policy=RetryPolicy(attempt_seconds=60, total_seconds=1.0))
     assert given == local
     assert len(cohere.calls) == 1
 
@@ -314,7 +314,7 @@ def test_while_one_question_looks_the_others_do_not_wait(home: Path, local: Answ
     clock = Clock()
 
     async def run(url: str) -> list[Answer]:
-        async with with_vendor(home, url, clock=clock, patience=BRIEF) as engines:
+        async with with_vendor(home, url, clock=clock, retry_policy=BRIEF) as engines:
             first = await answered(engines)
             clock.now += 31
             rest = await asyncio.gather(*[answered(engines) for _ in range(5)])

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from citewell.adapters.cohere import CohereEmbedder
-from citewell.adapters.embeddings_openai import OpenAiCompatibleEmbedder, Provider
+from citewell.adapters.embeddings_openai import OpenAiCompatibleEmbedder
+from citewell.adapters.vendor_embedding import EmbeddingPolicies
+from citewell.adapters.vendors import OpenAiCompatible
 from citewell.errors import ModelError, SettingsError
 from citewell.models import Vector
 from citewell.ports import Embeddable, Embedder, Embedding
@@ -25,8 +27,8 @@ from tests.http.live import until
 
 T = TypeVar("T")
 
-HURRIED = RetryPolicy(try_seconds=10.0, whole_seconds=30.0, backoff_seconds=0.001, rest_seconds=30.0)
-BRIEF = replace(HURRIED, try_seconds=0.8)
+HURRIED = RetryPolicy(attempt_seconds=10.0, total_seconds=30.0, backoff_seconds=0.001, open_seconds=30.0)
+BRIEF = replace(HURRIED, attempt_seconds=0.8)
 PASSAGES = [Embeddable("Pumps", "A pump moves water."), Embeddable("Valves", "A valve stops it.")]
 DIMENSIONS = 1024
 
@@ -42,13 +44,14 @@ class Wire:
     answer: Callable[[list[Any]], Reply]
 
     def embedder(
-        self, url: str, *, patience: RetryPolicy = HURRIED, now: Callable[[], float] = lambda: 0.0
+        self, url: str, *, retry_policy: RetryPolicy = HURRIED, now: Callable[[], float] = lambda: 0.0
     ) -> Embedder:
+        policies = EmbeddingPolicies(ingest=retry_policy, question=retry_policy)
         if self.name == "cohere":
-            return CohereEmbedder(self.key, base_url=url, in_ingest=patience, for_question=patience, now=now)
+            return CohereEmbedder(self.key, base_url=url, policies=policies, now=now)
         return OpenAiCompatibleEmbedder(
             "custom", key=self.key, model="ours", dimensions=DIMENSIONS,
-            base_url=url, in_ingest=patience, for_question=patience, now=now,
+            base_url=url, policies=policies, now=now,
         )  # fmt: skip
 
 
@@ -103,7 +106,7 @@ PASSING: dict[str, Callable[[Wire], Reply]] = {
 def test_what_passes_is_tried_again(wire: Wire, fault: Callable[[Wire], Reply]) -> None:
     reply = fault(wire)
     with wire.server(reply, WELL) as vendor:
-        given = using(wire.embedder(vendor.url, patience=BRIEF if reply.hang else HURRIED), both)
+        given = using(wire.embedder(vendor.url, retry_policy=BRIEF if reply.hang else HURRIED), both)
     assert len(given) == 2
     assert len(vendor.calls) == 2
     assert vendor.calls[0] == vendor.calls[1]
@@ -120,7 +123,7 @@ def test_after_three_tries_it_is_a_clear_error(
     reply = fault(wire)
     with wire.server(reply) as vendor:
         with pytest.raises(ModelError, match=r"gives no embeddings: (status|it )") as failed:
-            using(wire.embedder(vendor.url, patience=BRIEF if reply.hang else HURRIED), work)
+            using(wire.embedder(vendor.url, retry_policy=BRIEF if reply.hang else HURRIED), work)
         until(lambda: len(vendor.calls) >= 3, "each try was heard, the last one maybe late")
     assert len(vendor.calls) == 3
     assert wire.key not in str(failed.value)
@@ -155,7 +158,7 @@ def test_a_long_wait_is_said(wire: Wire, caplog: pytest.LogCaptureFixture) -> No
     with wire.server(wire.problem(429, Retry_After="20")) as vendor:
         using(wire.embedder(vendor.url), briefly)
     assert [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING] == [
-        "a vendor wants 20 s until the next try; waiting"
+        "the call failed; retrying in 20 s"
     ]
 
 
@@ -297,7 +300,7 @@ MANY = [Embeddable("", f"Valve {n}.") for n in range(250)]
 @pytest.mark.parametrize(
     ("provider", "takes", "most"), [("openai", 2048, 128), ("gemini", 100, 100), ("ollama", 32, 8)]
 )
-def test_a_call_brings_no_more_texts_than_the_vendor_takes(provider: Provider, takes: int, most: int) -> None:
+def test_a_call_brings_no_more_texts_than_the_vendor_takes(provider: OpenAiCompatible, takes: int, most: int) -> None:
     with EmbeddingServer(most=takes) as vendor:
         embedder = OpenAiCompatibleEmbedder(provider, key=embeddings.KEY, base_url=vendor.url)
         given = using(embedder, lambda one: one.embed_passages(MANY))

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from citewell.adapters.llm_openai_agents import AgentsWriter, Provider
+from citewell.adapters.llm_openai_agents import AgentsWriter, LlmEndpoint
 from citewell.errors import SettingsError, WriterUnavailable
 from citewell.models import Exchange, TokenUsage
 from citewell.ports import WritingTask
@@ -19,7 +19,7 @@ from tests.fakes.llm import KEY, LLM, MODEL, Fails, Mind, Raw, Reply, Says
 
 pytestmark = pytest.mark.anyio
 
-QUICK = RetryPolicy(try_seconds=0.5, whole_seconds=10.0, backoff_seconds=0.01, rest_seconds=30.0)
+QUICK = RetryPolicy(attempt_seconds=0.5, total_seconds=10.0, backoff_seconds=0.01, open_seconds=30.0)
 WORK = WritingTask("Be brief.", "Why?", max_tokens=50)
 
 
@@ -67,10 +67,12 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    *replies: Reply | Mind, key: str = KEY, patience: RetryPolicy = QUICK, now: Callable[[], float] | None = None
+    *replies: Reply | Mind, key: str = KEY, retry_policy: RetryPolicy = QUICK, now: Callable[[], float] | None = None
 ) -> AsyncIterator[Desk]:
     with LLM(*replies) as llm:
-        writer = AgentsWriter(Provider("The Oracle", llm.url, MODEL, key), patience=patience, now=now or Clock())
+        writer = AgentsWriter(
+            LlmEndpoint("The Oracle", llm.url, MODEL, key), retry_policy=retry_policy, now=now or Clock()
+        )
         yield Desk(llm, writer)
         await writer.close()
 
@@ -193,9 +195,9 @@ async def test_after_three_tries_nobody_asks_for_a_while(fault: Reply) -> None:
         assert (await at.write()).error
         tried = len(at.llm.calls)
         again = await at.write()
-        assert "left alone" in again.error
+        assert "not retried yet" in again.error
         assert len(at.llm.calls) == tried == 3, "a dead provider costs nothing now"
-        clock.seconds = QUICK.rest_seconds + 1
+        clock.seconds = QUICK.open_seconds + 1
         assert (await at.write()).text == "Back again."
         assert (await at.write()).text == "Back again.", "and the pause is over"
 
@@ -204,7 +206,7 @@ async def test_whether_it_is_over_is_found_out_by_one_try() -> None:
     clock = Clock()
     async with desk(Fails(500), now=clock) as at:
         await at.write()
-        clock.seconds = QUICK.rest_seconds + 1
+        clock.seconds = QUICK.open_seconds + 1
         await at.write()
     assert len(at.llm.calls) == 4
 
@@ -256,17 +258,17 @@ async def test_a_server_that_answers_anything_at_all_is_not_dead_any_more() -> N
     clock = Clock()
     async with desk(Fails(500), Fails(500), Fails(500), Fails(400, "too long"), Says("Back."), now=clock) as at:
         await at.write()
-        clock.seconds = QUICK.rest_seconds + 1
+        clock.seconds = QUICK.open_seconds + 1
         assert "too long" in (await at.write()).error
         assert (await at.write()).text == "Back."
 
 
 async def test_whoever_still_tries_learns_what_others_found_out() -> None:
-    slow = RetryPolicy(try_seconds=5.0, whole_seconds=30.0, backoff_seconds=0.2, rest_seconds=30.0)
-    async with desk(Fails(500), patience=slow) as at:
+    slow = RetryPolicy(attempt_seconds=5.0, total_seconds=30.0, backoff_seconds=0.2, open_seconds=30.0)
+    async with desk(Fails(500), retry_policy=slow) as at:
         told = await asyncio.gather(*(at.write() for _ in range(10)))
     assert all(one.error for one in told)
-    assert any("left alone" in one.error for one in told)
+    assert any("not retried yet" in one.error for one in told)
     assert len(at.llm.calls) < 3 * len(told)
 
 
@@ -336,7 +338,7 @@ async def test_a_message_that_repeats_the_key_is_shown_without() -> None:
 
 def test_a_key_that_cannot_be_sent_is_refused_at_once() -> None:
     with pytest.raises(SettingsError, match="CITEWELL_LLM_API_KEY"):
-        AgentsWriter(Provider("The Oracle", "http://127.0.0.1:1/v1", MODEL, "schlüssel"))
+        AgentsWriter(LlmEndpoint("The Oracle", "http://127.0.0.1:1/v1", MODEL, "schlüssel"))
 
 
 @pytest.mark.parametrize(
@@ -373,7 +375,7 @@ async def test_whether_it_can_be_reached_is_told_without_the_vendor_s_words() ->
 async def test_a_server_that_is_not_there_is_said_to_be() -> None:
     with LLM() as llm:
         url = llm.url
-    writer = AgentsWriter(Provider("The Oracle", url, MODEL, KEY), patience=QUICK)
+    writer = AgentsWriter(LlmEndpoint("The Oracle", url, MODEL, KEY), retry_policy=QUICK)
     with pytest.raises(WriterUnavailable, match="cannot be reached"):
         await writer.reach()
     await writer.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from citewell import wiring
-from citewell.adapters.llm_openai_agents import PROVIDERS
+from citewell.adapters.vendors import VENDORS, VendorId
 from citewell.errors import SettingsError
 from tests.conftest import Citewell, settings_for
 from tests.fakes.llm import KEY, LLM, MODEL, Fails, Says
@@ -47,12 +47,12 @@ def test_what_is_missing_is_named(tmp_path: Path, values: dict[str, object], mis
 
 
 @pytest.mark.parametrize("vendor", ["openai", "gemini", "ollama"])
-async def test_each_vendor_has_a_model_that_a_setting_replaces(tmp_path: Path, vendor: str) -> None:
+async def test_each_vendor_has_a_model_that_a_setting_replaces(tmp_path: Path, vendor: VendorId) -> None:
     for model in (None, "newer-model"):
         settings = settings_for(tmp_path, llm=vendor, llm_api_key=KEY, llm_model=model, embedder="hashing")
         async with wiring.open_for_answers(settings) as reading:
             assert reading.engines.writer
-            assert reading.engines.writer.model == (model or PROVIDERS[vendor].model)
+            assert reading.engines.writer.model == (model or VENDORS[vendor].llm_model)
 
 
 def test_a_key_that_writes_is_used_and_one_that_does_not_is_named(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_the_terminal_shows_what_the_model_wrote_and_what_nothing_bears_out(
         as_json = citewell(*asked, "--json", CITEWELL_HOME=str(book_home), **model)
         quoted = citewell(*asked, CITEWELL_HOME=str(book_home), **model)
     assert shown.stdout.startswith("Gyroscopes drift because a bias is integrated [1]. Napoleon")
-    assert "Not borne out by the sources:\n  Napoleon built 47 lighthouses" in shown.stdout
+    assert "Not supported by the sources:\n  Napoleon built 47 lighthouses" in shown.stdout
     assert '"verdict": "unsupported"' in as_json.stdout
     assert "The language model is unavailable" in quoted.stdout
     assert "[1]" in quoted.stdout

@@ -163,5 +163,5 @@ def test_the_doctor_mends_a_damaged_index(broken: Path, citewell: Citewell) -> N
     found = citewell("doctor", home=broken)
     assert found.returncode == 1
     assert "cannot be read" in found.stdout + found.stderr
-    assert "Mended." in citewell("doctor", "--fix", home=broken).stdout
+    assert "Repaired." in citewell("doctor", "--fix", home=broken).stdout
     assert citewell("search", "gyroscope", home=broken).returncode == 0

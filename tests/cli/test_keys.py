@@ -78,7 +78,7 @@ def test_a_revoked_key_is_shut_out_once_and_stays_in_the_list(by: str) -> None:
         (["create", " "], "NAME is empty"),
         (["create", "x", "--scope", "root"], "'root' is not one of"),
         (["create", "x", "--per-minute", "0"], "0 is not in the range"),
-        (["revoke", "nope"], "there is no key of this id"),
+        (["revoke", "nope"], "there is no key with this id"),
     ],
 )
 def test_a_mistake_gets_one_clear_line_and_makes_no_key(arguments: list[str], says: str) -> None:

@@ -131,7 +131,7 @@ def test_documents_are_listed_shown_uploaded_verified_and_deleted(at_home: Run, 
     [
         (["ask", QUESTION, "--server", "http://127.0.0.1:9"], "nothing answers at http://127.0.0.1:9"),
         (["ask", QUESTION, "--server", "localhost:8000"], "write it like http://127.0.0.1:8000"),
-        (["ask", QUESTION, "--section", "Leaks"], "can be narrowed"),
+        (["ask", QUESTION, "--section", "Leaks"], "`ask --server` takes no filters"),
         (["ask", QUESTION, "--project", "nowhere"], "there is no such project"),
         (["search", "gasket", "--path", "docs/"], "--section and --url-prefix only"),
         (["chat", "--top-k", "3"], "the server decides"),
@@ -149,7 +149,7 @@ def test_what_cannot_be_is_said_in_one_line(there: Run, arguments: list[str], sa
 
 def test_at_home_nothing_is_uploaded_and_no_key_is_shown(at_home: Run) -> None:
     assert "citewell ingest" in at_home("documents", "upload", __file__).stderr
-    assert "say which with --server" in at_home("ask", QUESTION, "--key", "cw_1").stderr
+    assert "name it with --server" in at_home("ask", QUESTION, "--key", "cw_1").stderr
 
 
 def test_help_loads_no_http_client() -> None:

@@ -118,6 +118,12 @@ async def test_questions_for_which_nobody_waits_get_the_same_vectors(embedder: E
     assert np.allclose(rows, [await embedder.embed_query(one) for one in asked], atol=1e-5)
 
 
+async def test_an_embedder_can_be_loaded_before_the_first_question(embedder: Embedder) -> None:
+    await embedder.warm()
+    await embedder.warm()
+    assert (await embedder.embed_query("A pump.")).shape == (embedder.dimensions,)
+
+
 async def test_no_passages_are_no_embeddings(embedder: Embedder) -> None:
     assert await embedder.embed_passages([]) == []
 

@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 import numpy as np
 import pytest
 
-from citewell.adapters.qdrant_edge.index import QdrantEdgeBuilder, QdrantEdgeIndex
+from citewell.adapters.qdrant_edge import QdrantEdgeBuilder, QdrantEdgeIndex
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
 from citewell.models import Chunk, Filters, Project, Vector, chunk_id, content_hash
 from citewell.ports import Change, Embedding, Entry, Index, IndexBuilder
@@ -25,15 +25,15 @@ SIZE = 4
 
 
 class Store:
-    """An index and its shelf over one folder."""
+    """An index and its builder over one folder."""
 
     def __init__(self, folder: Path, model: str = "test") -> None:
-        self.shelf: IndexBuilder = QdrantEdgeBuilder(folder, model=model, dimensions=SIZE)
+        self.builder: IndexBuilder = QdrantEdgeBuilder(folder, model=model, dimensions=SIZE)
         self.index: Index = QdrantEdgeIndex(folder, model=model, dimensions=SIZE)
 
     async def publish(self, *changes: Change, base: int | None = None) -> int:
-        generation = await self.shelf.stage(_each(changes), base=base)
-        self.shelf.publish(generation)
+        generation = await self.builder.stage(_each(changes), base=base)
+        self.builder.publish(generation)
         return generation
 
 
@@ -81,7 +81,7 @@ EAST, NORTH, UP = vector(1, 0, 0, 0), vector(0, 1, 0, 0), vector(0, 0, 1, 0)
 async def test_before_the_first_publish_there_is_nothing_to_search(store: Store) -> None:
     with pytest.raises(EmptyKnowledgeBase, match="citewell ingest"):
         await store.index.search(OURS, vector=EAST, words="x", limit=5)
-    await store.shelf.stage(_each([Change(entries=[entry("staged", EAST)])]), base=None)
+    await store.builder.stage(_each([Change(entries=[entry("staged", EAST)])]), base=None)
     with pytest.raises(EmptyKnowledgeBase):
         await store.index.frequencies(OURS, [])
 
@@ -154,11 +154,11 @@ async def test_a_document_that_goes_leaves_nothing(store: Store) -> None:
 
 async def test_readers_see_a_generation_only_once_it_is_published(store: Store) -> None:
     base = await store.publish(Change(entries=[entry("old", EAST)]))
-    staged = await store.shelf.stage(_each([Change(entries=[entry("new", NORTH, document="b.md")])]), base=base)
+    staged = await store.builder.stage(_each([Change(entries=[entry("new", NORTH, document="b.md")])]), base=base)
     assert (await store.index.frequencies(OURS, []))[0] == 1
-    assert store.shelf.has_generation(staged)
-    store.shelf.publish(staged)
-    store.shelf.publish(staged)
+    assert store.builder.has_generation(staged)
+    store.builder.publish(staged)
+    store.builder.publish(staged)
     assert (await store.index.frequencies(OURS, []))[0] == 2
 
 
@@ -176,7 +176,7 @@ async def test_a_generation_is_copied_whole_while_others_open_and_close_it(store
     readers = [await asyncio.create_subprocess_exec(*come_and_go) for _ in (1, 2)]
     try:
         for number in range(20):
-            assert await store.shelf.stage(_each([Change(entries=[entry(f"{number}", EAST)])]), base=generation)
+            assert await store.builder.stage(_each([Change(entries=[entry(f"{number}", EAST)])]), base=generation)
     finally:
         for reader in readers:
             with suppress(ProcessLookupError):
@@ -207,7 +207,7 @@ async def test_another_model_is_refused_with_both_names(store: Store, tmp_path: 
     other = Store(tmp_path / "index", model="newer")
     with pytest.raises(IndexMismatch, match=r"test.*newer"):
         await other.index.search(OURS, vector=EAST, words="", limit=5)
-    assert not other.shelf.has_generation(generation)
+    assert not other.builder.has_generation(generation)
 
 
 async def test_scores_are_read_on_the_scale_of_the_index_and_of_those_built_on_it(store: Store) -> None:
@@ -217,7 +217,7 @@ async def test_scores_are_read_on_the_scale_of_the_index_and_of_those_built_on_i
     (found,) = await store.index.search(OURS, vector=EAST, words="", limit=5)
     assert found.score == pytest.approx(scale.read(0.5**0.5), abs=1e-3)
     assert found.score < 0.5
-    assert store.shelf.has_generation(base)
+    assert store.builder.has_generation(base)
     await store.publish(Change(entries=[entry("more", UP, document="b.md")]), base=base)
     assert await store.index.scale() == scale
     await store.publish(Change(entries=[entry("text", EAST)]))
@@ -281,7 +281,7 @@ async def test_an_index_of_another_version_is_not_blamed_on_the_model(store: Sto
     made.write_text(json.dumps({**json.loads(made.read_text()), "format": 0}))
     with pytest.raises(IndexMismatch, match=r"another version of Citewell; run `citewell doctor --fix`"):
         await store.index.search(OURS, vector=EAST, words="", limit=5)
-    assert not store.shelf.has_generation(generation)
+    assert not store.builder.has_generation(generation)
 
 
 @pytest.mark.parametrize("bad", [np.full((1, SIZE), np.nan), np.ones((1, SIZE + 1)), np.ones(SIZE)])
@@ -299,3 +299,38 @@ async def test_a_generation_of_many_chunks_holds_every_one(store: Store) -> None
     halves = [Change(entries=many[start : start + 3350]) for start in range(0, len(many), 3350)]
     await store.publish(*halves, Change(entries=[entry("the last one", UP, document="last.md")]))
     assert (await store.index.frequencies(OURS, ["last"])) == (10_051, [1])
+
+
+async def test_a_builder_knows_its_generations_and_their_model(store: Store, tmp_path: Path) -> None:
+    assert store.builder.current_generation() is None
+    assert not store.builder.has_generation(1)
+    assert store.builder.embedding_model_of(1) is None
+    first = await store.publish(Change(entries=[entry("old", EAST)]))
+    staged = await store.builder.stage(_each([]), base=first)
+    assert (store.builder.current_generation(), store.builder.has_generation(staged)) == (first, True)
+    assert Store(tmp_path / "index", model="newer").builder.embedding_model_of(first) == "test"
+
+
+async def test_a_builder_lists_every_chunk_of_a_generation(store: Store) -> None:
+    entries = [entry("first", EAST), entry("second", NORTH, document="b.md")]
+    generation = await store.publish(Change(entries=entries))
+    listed = sorted(store.builder.contents(generation))
+    assert listed == sorted((each.chunk.id, each.chunk.text) for each in entries)
+
+
+async def test_what_a_dead_run_left_is_listed_and_removed_and_the_published_generation_stays(store: Store) -> None:
+    published = await store.publish(Change(entries=[entry("kept", EAST)]))
+    assert store.builder.leftovers() == []
+
+    async def dies() -> AsyncIterator[Change]:
+        yield Change(entries=[entry("lost", NORTH)])
+        raise RuntimeError("the embedder failed")
+
+    with pytest.raises(RuntimeError):
+        await store.builder.stage(dies(), base=published)
+    unused = await store.builder.stage(_each([]), base=published)
+    assert str(unused) in store.builder.leftovers()
+    store.builder.remove_leftovers()
+    assert store.builder.leftovers() == []
+    assert not store.builder.has_generation(unused)
+    assert [one.chunk.text for one in await store.index.search(OURS, vector=EAST, words="", limit=5)] == ["kept"]

@@ -62,7 +62,9 @@ async def test_what_is_staged_is_seen_when_it_is_entered_and_not_before(library:
     assert await library.documents(OURS) == []
     assert await library.document(document.id) is None
     assert await library.generation() is None
+    assert await library.project_of(document.id) is None
     await library.commit(remove=[], generation=7)
+    assert await library.project_of(document.id) == OURS.id
     (entered,) = await library.documents(OURS)
     assert (entered.path, entered.chunks, entered.characters) == ("pumps.md", 3, len(document.text))
     assert entered.ingested_at.utcoffset() is not None

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citewell.evaluate.calibration import bins, calibration_error
-from citewell.evaluate.metrics import interval
-from citewell.evaluate.relevance import place
+from citewell.evaluate.metrics import bootstrap_interval, calibration_error, reliability_bins
+from citewell.evaluate.relevance import place_items
 from tests.conftest import Citewell, made_once, take_in
 from tests.ingest.readers.pdf_files import body, make_pdf
 
@@ -274,20 +273,20 @@ def test_the_report_shows_scores_drawings_and_what_was_found_instead(
 
 def test_a_second_passage_of_the_same_thing_earns_nothing() -> None:
     one, other = frozenset({"a", "b"}), frozenset({"c"})
-    assert place(["a", "b", "c"], [one, other]) == place(["b", "a", "c"], [one, other])
-    best = place(["a", "c"], [one, other])
-    later = place(["a", "b", "c"], [one, other])
+    assert place_items(["a", "b", "c"], [one, other]) == place_items(["b", "a", "c"], [one, other])
+    best = place_items(["a", "c"], [one, other])
+    later = place_items(["a", "b", "c"], [one, other])
     assert best is not None
     assert later is not None
     assert (best.rank, best.ndcg) == (1, 1.0)
     assert later.ndcg == pytest.approx((1 + 1 / np.log2(4)) / (1 + 1 / np.log2(3)))
-    assert place(["x"] * 10 + ["a"], [one]) == place([], [one]), "ten are looked at"
-    assert place(["a"], []) is None
+    assert place_items(["x"] * 10 + ["a"], [one]) == place_items([], [one]), "ten are looked at"
+    assert place_items(["a"], []) is None
 
 
 def test_calibration_error_is_the_mean_gap_over_ten_bins() -> None:
     forecasts = np.array([[0.0, 0], [0.05, 1], [0.95, 1], [1.0, 1], [0.3, 0]])
-    assert [one.count for one in bins(forecasts)] == [2, 1, 2]
+    assert [one.count for one in reliability_bins(forecasts)] == [2, 1, 2]
     # (2 * |0.025 - 0.5| + 1 * |0.3 - 0| + 2 * |0.975 - 1|) / 5
     assert calibration_error(forecasts) == pytest.approx((0.95 + 0.3 + 0.05) / 5)
 
@@ -298,9 +297,9 @@ def test_intervals_hold_the_score_narrow_with_more_questions_and_never_change() 
 
     few = np.array([1.0, 1.0, 1.0, 0.0] * 5)
     many = np.array([1.0, 1.0, 1.0, 0.0] * 100)
-    wide = interval(few, np.arange(20), mean)
-    narrow = interval(many, np.arange(400), mean)
+    wide = bootstrap_interval(few, np.arange(20), mean)
+    narrow = bootstrap_interval(many, np.arange(400), mean)
     assert wide[0] < narrow[0] < 0.75 < narrow[1] < wide[1]
-    assert wide == interval(few, np.arange(20), mean)
+    assert wide == bootstrap_interval(few, np.arange(20), mean)
     # Four citations of one answer are one draw: as uncertain as five questions.
-    assert interval(np.sort(few), np.repeat(np.arange(5), 4), mean)[0] < wide[0]
+    assert bootstrap_interval(np.sort(few), np.repeat(np.arange(5), 4), mean)[0] < wide[0]

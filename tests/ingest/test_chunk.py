@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from citewell.errors import SettingsError
-from citewell.ingest.chunk import ChunkSize, chunk, count_tokens
+from citewell.ingest.chunk import ChunkSize, count_tokens
+from citewell.ingest.chunk import chunk as split_into_chunks
 from citewell.ingest.readers.markdown import read_markdown
 from citewell.models import Chunk
 from tests.conftest import BOOK
@@ -21,7 +22,7 @@ SMALL = ChunkSize(smallest=12, largest=20, overlap=5)
 
 def cut(source: str, size: ChunkSize = SMALL, *, mdx: bool = False) -> tuple[str, list[Chunk]]:
     parsed = read_markdown(source, mdx=mdx, fallback_title="Page")
-    chunks, _ = chunk(parsed, document_id=DOCUMENT, source="page.md", size=size)
+    chunks, _ = split_into_chunks(parsed, document_id=DOCUMENT, source="page.md", size=size)
     return parsed.text, chunks
 
 
@@ -48,23 +49,23 @@ markdown_pages = st.lists(st.one_of(_paragraph, _code, _list, _heading, _table, 
 @settings(max_examples=150, deadline=None)
 def test_every_chunk_is_the_text_where_it_says_it_stands(source: str) -> None:
     text, chunks = cut(source)
-    for position, one in enumerate(chunks):
-        assert one.index == position
-        assert text[one.start : one.end] == one.text
-        assert one.text.strip()
-        assert one.first_line == text.count("\n", 0, one.start) + 1
-        assert one.last_line == text.count("\n", 0, one.end) + 1
-    assert len({one.id for one in chunks}) == len(chunks)
+    for position, chunk in enumerate(chunks):
+        assert chunk.index == position
+        assert text[chunk.start : chunk.end] == chunk.text
+        assert chunk.text.strip()
+        assert chunk.first_line == text.count("\n", 0, chunk.start) + 1
+        assert chunk.last_line == text.count("\n", 0, chunk.end) + 1
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
 
 
 @given(markdown_pages)
 @settings(max_examples=150, deadline=None)
 def test_chunks_in_order_cover_every_line_that_is_not_blank(source: str) -> None:
     text, chunks = cut(source)
-    covered = {line for one in chunks for line in range(one.first_line, one.last_line + 1)}
+    covered = {line for chunk in chunks for line in range(chunk.first_line, chunk.last_line + 1)}
     written = {number for number, line in enumerate(text.split("\n"), start=1) if line.strip()}
     assert written <= covered
-    assert [one.start for one in chunks] == sorted(one.start for one in chunks)
+    assert [chunk.start for chunk in chunks] == sorted(chunk.start for chunk in chunks)
 
 
 @given(markdown_pages)
@@ -76,27 +77,27 @@ def test_a_code_block_is_never_split(source: str) -> None:
         if token.type in ("fence", "code_block") and token.map and token.content.strip():
             lines = text[line_starts[token.map[0]] : line_starts[token.map[1]]].rstrip()
             start = line_starts[token.map[0]]
-            touching = [one for one in chunks if one.start < start + len(lines) and one.end > start]
+            touching = [chunk for chunk in chunks if chunk.start < start + len(lines) and chunk.end > start]
             assert touching
-            assert all(one.start <= start and one.end >= start + len(lines) for one in touching)
+            assert all(chunk.start <= start and chunk.end >= start + len(lines) for chunk in touching)
 
 
 @given(markdown_pages)
 @settings(max_examples=100, deadline=None)
 def test_only_code_and_formulas_make_a_chunk_longer_than_allowed(source: str) -> None:
     _, chunks = cut(source)
-    for one in chunks:
-        whole = re.search(r"```|~~~|\$\$|^(    |\t)|^#", one.text, re.MULTILINE)  # so is a heading without text
-        assert count_tokens(one.text) <= SMALL.largest or whole
+    for chunk in chunks:
+        whole = re.search(r"```|~~~|\$\$|^(    |\t)|^#", chunk.text, re.MULTILINE)  # so is a heading without text
+        assert count_tokens(chunk.text) <= SMALL.largest or whole
 
 
 def test_a_long_section_is_cut_between_sentences_with_overlap() -> None:
     sentences = [f"Sentence number {n} says something about pump {n} and valve {n} today." for n in range(60)]
     _, chunks = cut("## Long\n\n" + " ".join(sentences), ChunkSize(100, 160, 30))
     assert len(chunks) > 3
-    for one in chunks[:-1]:
-        assert 100 <= count_tokens(one.text) <= 160
-        assert one.text.endswith("today.")
+    for chunk in chunks[:-1]:
+        assert 100 <= count_tokens(chunk.text) <= 160
+        assert chunk.text.endswith("today.")
     for before, after in pairwise(chunks):
         assert after.start < before.end
         assert count_tokens(before.text[after.start - before.start :]) <= 30
@@ -107,13 +108,13 @@ def test_a_paragraph_inserted_in_one_section_leaves_the_ids_of_the_others() -> N
     page = "# Book\n\nIntro.\n\n## One\n\nFirst.\n\n## Two\n\nSecond.\n"
     _, before = cut(page)
     _, after = cut(page.replace("First.", "First.\n\nAnother thought."))
-    old, new = {one.section: one.id for one in before}, {one.section: one.id for one in after}
+    old, new = {chunk.section: chunk.id for chunk in before}, {chunk.section: chunk.id for chunk in after}
     assert {name for name in old if old[name] != new[name]} == {"One"}
 
 
 def test_the_same_words_twice_are_two_chunks_that_keep_their_ids() -> None:
     _, chunks = cut("## A\n\nSame.\n\n## B\n\nOther.\n\n## A\n\nSame.\n")
-    assert len({one.id for one in chunks}) == 3
+    assert len({chunk.id for chunk in chunks}) == 3
     _, again = cut("## A\n\nSame.\n\n## New\n\nOther.\n\n## A\n\nSame.\n")
     assert (chunks[0].id, chunks[2].id) == (again[0].id, again[2].id)
 
@@ -129,8 +130,8 @@ def test_a_heading_without_text_travels_with_the_next() -> None:
 def test_a_code_block_longer_than_a_chunk_is_one_chunk_and_a_warning() -> None:
     code = "```py\n" + "\n".join(f"value_{n} = {n}" for n in range(300)) + "\n```"
     parsed = read_markdown(f"## Code\n\nBefore.\n\n{code}\n\nAfter.\n", mdx=False, fallback_title="Page")
-    chunks, warnings = chunk(parsed, document_id=DOCUMENT, source="page.md", size=ChunkSize())
-    assert sum(code in one.text for one in chunks) == 1
+    chunks, warnings = split_into_chunks(parsed, document_id=DOCUMENT, source="page.md", size=ChunkSize())
+    assert sum(code in chunk.text for chunk in chunks) == 1
     assert len(warnings) == 1
     assert warnings[0].startswith("page.md:")
 
@@ -145,13 +146,13 @@ def test_ids_are_the_same_on_every_machine() -> None:
 def test_a_real_chapter_reads_clean(path: "object") -> None:
     source = path.read_text(encoding="utf-8")  # type: ignore[attr-defined]
     text, chunks = cut(source, ChunkSize(), mdx=True)
-    prose = re.sub(r"^```.*?^```", "", "\n\n".join(one.text for one in chunks), flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^```.*?^```", "", "\n\n".join(chunk.text for chunk in chunks), flags=re.MULTILINE | re.DOTALL)
     for left_over in (r"^import ", r"^export ", r"</?[A-Z]\w*", r"^:::", r"\{/\*", r"^sidebar_", r"\{#"):
         assert not re.search(left_over, re.sub(r"`[^`]*`|\$[^$]*\$", "", prose), re.MULTILINE), left_over
     assert sum(source.count(f"\n{fence}") for fence in ("```",)) % 2 == 0
-    for one in chunks:
-        assert one.text.count("```") % 2 == 0
-        assert text[one.start : one.end] == one.text
+    for chunk in chunks:
+        assert chunk.text.count("```") % 2 == 0
+        assert text[chunk.start : chunk.end] == chunk.text
 
 
 @pytest.mark.parametrize(("smallest", "largest", "overlap"), [(0, 10, 0), (20, 10, 0), (10, 20, 10), (10, 20, -1)])

@@ -58,7 +58,7 @@ def test_a_deleted_file_leaves_no_byte_behind(citewell: Citewell, home: Path, do
 def test_documents_are_listed_shown_and_deleted(citewell: Citewell, home: Path, docs: Path) -> None:
     take_in(home, docs)
     listed = json.loads(citewell("documents", "list", "--json").stdout)
-    assert [one["path"] for one in listed] == ["01-pumps.md", "02-valves.md", "03-pipes.mdx"]
+    assert [document["path"] for document in listed] == ["01-pumps.md", "02-valves.md", "03-pipes.mdx"]
     assert "3 documents, 5 chunks" in citewell("documents", "list").stdout
     shown = json.loads(citewell("documents", "show", "02-valves.md", "--json").stdout)
     assert shown["title"] == "Valves"
@@ -177,8 +177,8 @@ def test_citations_link_to_the_live_page_and_heading(home: Path, docs: Path) -> 
     (docs / "01-part" / "_category_.json").write_text('{"label": "The first part"}')
     (docs / "01-part" / "02-seals.mdx").write_text("# Seals\n\nIntro.\n\n## How they *age*\n\nRubber ages in ozone.\n")
     take_in(home, docs, base_url="https://docs.example.org/book/")
-    found = next(one for one in find(home, "rubber ozone ages") if "ozone" in one.chunk.text)
-    assert found.chunk.url == "https://docs.example.org/book/part/seals#how-they-age"
+    passage = next(passage for passage in find(home, "rubber ozone ages") if "ozone" in passage.chunk.text)
+    assert passage.chunk.url == "https://docs.example.org/book/part/seals#how-they-age"
     assert take_in(home, docs, base_url="https://docs.example.org/book/").chunks_created == 0
     again = take_in(home, docs, base_url="https://new.example.org")
     assert again.chunks_embedded == 0
@@ -251,7 +251,7 @@ def test_a_project_without_documents_says_so(citewell: Citewell, home: Path, doc
 
 
 def test_killed_across_commands_nothing_is_lost_or_doubled() -> None:
-    script = Path(__file__).parents[2] / "benchmarks" / "scale.py"
+    script = Path(__file__).parents[2] / "benchmarks" / "speed" / "scale.py"
     done = subprocess.run(
         [sys.executable, str(script), "kill", "--rounds", "4"], capture_output=True, text=True, timeout=300, check=False
     )

@@ -202,12 +202,12 @@ def test_killed_at_any_moment_readers_are_served_and_a_rerun_ends_as_if_undistur
 def test_a_run_that_died_between_commit_and_switch_is_finished_by_the_next(home: Path, docs: Path) -> None:
     take_in(home, docs)
     old = (home / "index" / "CURRENT").read_text()
-    kept = home / "index" / "kept"
-    subprocess.run(["cp", "-r", str(home / "index" / old.strip()), str(kept)], check=True)
+    copy = home / "index" / "kept"
+    subprocess.run(["cp", "-r", str(home / "index" / old.strip()), str(copy)], check=True)
     (docs / "02-valves.md").write_text("# Valves\n\nA valve was rewritten.\n")
     take_in(home, docs)
     new = (home / "index" / "CURRENT").read_text()
-    kept.rename(home / "index" / old.strip())
+    copy.rename(home / "index" / old.strip())
     (home / "index" / "CURRENT").write_text(old)  # as it was a moment before the switch
     take_in(home, docs)
     assert (home / "index" / "CURRENT").read_text() == new

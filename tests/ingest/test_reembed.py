@@ -17,6 +17,7 @@ import pytest
 
 from citewell import wiring
 from citewell.adapters.embeddings_openai import OpenAiCompatibleEmbedder
+from citewell.adapters.vendor_embedding import EmbeddingPolicies
 from citewell.answer import flow as answering
 from citewell.answer.reply.markers import NumberedMarkers
 from citewell.errors import ModelError, OtherModel
@@ -66,7 +67,12 @@ async def writing(settings: Settings) -> AsyncIterator[IngestEngines]:
             yield engines
             return
         embedder = OpenAiCompatibleEmbedder(
-            "custom", key=KEY, model="ours", dimensions=64, base_url=str(settings.embedding_base_url), in_ingest=HURRIED
+            "custom",
+            key=KEY,
+            model="ours",
+            dimensions=64,
+            base_url=str(settings.embedding_base_url),
+            policies=EmbeddingPolicies(ingest=HURRIED),
         )
         try:
             yield replace(engines, embedder=embedder)
@@ -273,7 +279,7 @@ def test_the_command_makes_the_index_anew_and_a_running_server_says_what_to_do(
     assert before.status_code == 200
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("0 of 5 chunks\n5 of 5 chunks\n")
-    assert done.stderr.endswith("The index is made with custom/ours/64.\n")
+    assert done.stderr.endswith("Rebuilt the index with custom/ours/64.\n")
     assert after.status_code == 503
     assert "configure custom/ours/64 and start again, or run `citewell ingest --reembed`" in after.json()["message"]
     assert json.loads(as_json.stdout)["chunks_embedded"] == 0
@@ -288,9 +294,9 @@ def test_a_server_outlives_a_vendor_that_is_down(home: Path, docs: Path) -> None
         with server as address:
             assert not vendor.calls  # a server starts whether or not its vendor answers
             replies = [httpx2.post(f"{address}/api/ask", json={"question": "What moves water?"}) for _ in range(2)]
-    assert [one.status_code for one in replies] == [503, 200]
+    assert [reply.status_code for reply in replies] == [503, 200]
     assert replies[0].json()["message"].startswith("the embedding server gives no embeddings: status 400")
-    assert KEY not in server.log + "".join(one.text for one in replies)
+    assert KEY not in server.log + "".join(reply.text for reply in replies)
 
 
 @pytest.mark.parametrize("wrong", [[], ["--reembed", "--prune"], ["--reembed", "--watch"]])

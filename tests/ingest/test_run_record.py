@@ -20,8 +20,8 @@ from tests.conftest import PROJECT, settings_for, take_in
 
 async def saved_runs(settings: Settings, project: Project = PROJECT) -> list[IngestRun]:
     """How the ingests stand, as another process sees it."""
-    async with wiring.open_stores(settings) as kept:
-        return await kept.ingests.ingests(project.id)
+    async with wiring.open_stores(settings) as stores:
+        return await stores.ingests.ingests(project.id)
 
 
 def runs(home: Path, *, project: str = DEFAULT_PROJECT) -> list[IngestRun]:
@@ -31,11 +31,11 @@ def runs(home: Path, *, project: str = DEFAULT_PROJECT) -> list[IngestRun]:
 def test_an_ingest_leaves_what_it_did(home: Path, docs: Path) -> None:
     (docs / "04-broken.pdf").write_bytes(b"not a PDF")
     result = take_in(home, docs, embedder="hashing")
-    (one,) = runs(home)
-    assert (one.outcome, one.done, one.total) == ("done", 4, 4)
-    assert (one.files_processed, one.chunks_created) == (result.files_processed, result.chunks_created) == (3, 5)
-    assert one.errors == result.errors
-    assert one.started_at < one.updated_at == one.finished_at
+    (run,) = runs(home)
+    assert (run.outcome, run.done, run.total) == ("done", 4, 4)
+    assert (run.files_processed, run.chunks_created) == (result.files_processed, result.chunks_created) == (3, 5)
+    assert run.errors == result.errors
+    assert run.started_at < run.updated_at == run.finished_at
 
 
 def test_an_ingest_that_finds_nothing_to_do_leaves_word_too(home: Path, docs: Path) -> None:
@@ -49,9 +49,9 @@ def test_an_ingest_that_finds_nothing_to_do_leaves_word_too(home: Path, docs: Pa
 
 def test_an_ingest_that_takes_in_nothing_failed(home: Path, tmp_path: Path) -> None:
     take_in(home, tmp_path / "nowhere", embedder="hashing")
-    (one,) = runs(home)
-    assert (one.outcome, one.files_processed) == ("failed", 0)
-    assert "nowhere" in one.errors[0]
+    (run,) = runs(home)
+    assert (run.outcome, run.files_processed) == ("failed", 0)
+    assert "nowhere" in run.errors[0]
 
 
 def test_an_ingest_that_ends_in_an_error_failed_and_says_why(home: Path, docs: Path) -> None:
@@ -67,10 +67,10 @@ def test_of_many_errors_the_first_are_kept_and_no_line_is_endless(home: Path, do
     for number in range(25):
         (docs / f"{number:03}-{'long-' * 45}.pdf").write_bytes(b"not a PDF")
     assert len(take_in(home, docs, embedder="hashing").errors) == 25
-    (one,) = runs(home)
-    assert len(one.errors) == 20
-    assert max(map(len, one.errors)) <= 300
-    assert one.outcome == "done"
+    (run,) = runs(home)
+    assert len(run.errors) == 20
+    assert max(map(len, run.errors)) <= 300
+    assert run.outcome == "done"
 
 
 class Waiting(HashingEmbedder):
@@ -116,8 +116,8 @@ async def test_while_an_ingest_runs_others_see_how_far_it_is(home: Path, docs: P
         assert seen.errors, "as soon as they are known"
         waiting.go_on.set()
         result = await task
-    (one,) = await saved_runs(settings)
-    assert (one.id, one.outcome, one.chunks_created) == (seen.id, "done", result.chunks_created)
+    (run,) = await saved_runs(settings)
+    assert (run.id, run.outcome, run.chunks_created) == (seen.id, "done", result.chunks_created)
 
 
 @pytest.mark.anyio
@@ -127,6 +127,6 @@ async def test_an_ingest_that_is_broken_off_was_interrupted(home: Path, docs: Pa
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    (one,) = await saved_runs(settings)
-    assert one.outcome == "interrupted"
-    assert one.finished_at is not None
+    (run,) = await saved_runs(settings)
+    assert run.outcome == "interrupted"
+    assert run.finished_at is not None

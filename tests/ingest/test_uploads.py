@@ -53,8 +53,8 @@ def send(
     upload = Upload(uuid4(), Project.named(project), path, kind, "PENDING", len(content), datetime.now(UTC))
 
     async def add() -> None:
-        async with wiring.open_stores(settings_for(home)) as kept:
-            await kept.uploads.add(upload, content=content)
+        async with wiring.open_stores(settings_for(home)) as stores:
+            await stores.uploads.add(upload, content=content)
 
     asyncio.run(add())
     return upload
@@ -65,10 +65,10 @@ async def working(home: Path) -> dict[str, str | None]:
     settings = settings_for(home)
     async with (
         wiring.open_for_ingest(settings, wait=True, on_wait=lambda: None) as engines,
-        wiring.open_stores(settings) as kept,
+        wiring.open_stores(settings) as stores,
     ):
         recipe, folder = wiring.ingest_recipe(settings), home / "uploads"
-        done = drain(kept.uploads, kept.projects, engines=engines, recipe=recipe, folder=folder)
+        done = drain(stores.uploads, stores.projects, engines=engines, recipe=recipe, folder=folder)
         return {upload.path: error async for upload, error in done}
 
 
@@ -78,8 +78,8 @@ def work(home: Path) -> dict[str, str | None]:
 
 def waiting(home: Path, *, project: Project = PROJECT) -> list[Upload]:
     async def run() -> list[Upload]:
-        async with wiring.open_stores(settings_for(home)) as kept:
-            return await kept.uploads.uploads(project.id)
+        async with wiring.open_stores(settings_for(home)) as stores:
+            return await stores.uploads.uploads(project.id)
 
     return asyncio.run(run())
 
@@ -94,8 +94,8 @@ def held(home: Path, path: str, *, project: Project = PROJECT) -> Document | Non
 
 def project_names(home: Path) -> list[str]:
     async def run() -> list[str]:
-        async with wiring.open_stores(settings_for(home)) as kept:
-            return [one.name for one, _ in await kept.projects.projects()]
+        async with wiring.open_stores(settings_for(home)) as stores:
+            return [project.name for project, _ in await stores.projects.projects()]
 
     return asyncio.run(run())
 
@@ -177,8 +177,8 @@ def test_what_comes_in_one_after_another_is_one_ingest_of_its_project(home: Path
     work(home)
 
     async def look() -> list[list[IngestRun]]:
-        async with wiring.open_stores(settings_for(home)) as kept:
-            return [await kept.ingests.ingests(Project.named(name).id) for name in (DEFAULT_PROJECT, "other")]
+        async with wiring.open_stores(settings_for(home)) as stores:
+            return [await stores.ingests.ingests(Project.named(name).id) for name in (DEFAULT_PROJECT, "other")]
 
     (ours,), (theirs,) = asyncio.run(look())
     assert (ours.outcome, ours.done, ours.total, ours.files_processed) == ("done", 3, 3, 2)
@@ -292,9 +292,9 @@ def test_a_client_s_path_is_never_a_path_on_this_machine(
 
 def test_three_workers_that_died_on_it_are_enough(home: Path) -> None:
     async def die() -> None:
-        async with wiring.open_stores(settings_for(home)) as kept:
-            await kept.uploads.resume()
-            assert await kept.uploads.claim()
+        async with wiring.open_stores(settings_for(home)) as stores:
+            await stores.uploads.resume()
+            assert await stores.uploads.claim()
 
     send(home, "pumps.md", PUMPS)
     send(home, "gone.md", kind="delete")
@@ -309,9 +309,9 @@ def test_three_workers_that_died_on_it_are_enough(home: Path) -> None:
 
 def test_a_third_attempt_that_lives_is_as_good_as_the_first(home: Path) -> None:
     async def die() -> None:
-        async with wiring.open_stores(settings_for(home)) as kept:
-            await kept.uploads.resume()
-            assert await kept.uploads.claim()
+        async with wiring.open_stores(settings_for(home)) as stores:
+            await stores.uploads.resume()
+            assert await stores.uploads.claim()
 
     send(home, "pumps.md", PUMPS)
     for _ in range(2):
@@ -378,9 +378,9 @@ def test_a_worker_says_what_it_did(home: Path) -> None:
     send(home, "a.exe", b"MZ", project="ours")
     done = citewell(home, "worker")
     assert done.exit_code == 0
-    assert "default: pumps.md taken in" in done.stdout
+    assert "default: pumps.md indexed" in done.stdout
     assert "ours: a.exe failed: cannot read .exe" in done.stdout
-    assert citewell(home, "worker").stdout == "Nothing waits.\n"
+    assert citewell(home, "worker").stdout == "No upload is waiting.\n"
 
 
 def _long_page(number: int, *, parts: int = 300) -> bytes:

@@ -1,1 +1,1 @@
-"""One file per engine. Each keeps the promise of a port and knows no policy, nor any other adapter."""
+"""One module or package for each engine. Each implements a port, and imports no other adapter."""

@@ -1,10 +1,11 @@
 """Cohere's rerank and embed endpoints, through its own SDK. Knows nothing of what an answer does when Cohere fails.
 
-A question waits for Cohere ten seconds at most, in up to three tries; after a failure nobody waits for a while.
-What leaves this machine is the question, and the label and text of each passage.
+A question waits for Cohere ten seconds at most, in up to three attempts; after a failure a circuit breaker stops calls
+for a while. What leaves this machine is the question, and the label and text of each passage.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import Any, Literal
 
@@ -14,42 +15,43 @@ from cohere.core import ApiError, RequestOptions
 from cohere.core.parse_error import ParsingError
 from pydantic import BaseModel, ConfigDict, FiniteFloat, TypeAdapter
 
-from citewell.adapters.vendor_embedding import Calls, UnusableAnswer, dimensions_of, embed, to_unit_vectors
-from citewell.adapters.vendor_embedding import truncate_question as sendable_question
+from citewell.adapters.vendor_embedding import EmbeddingCalls, EmbeddingPolicies, UnusableAnswer, to_unit_vectors
+from citewell.adapters.vendors import EMBEDDING_MODELS, VENDORS, checked_key, choose_dimensions, vendor_message
+from citewell.adapters.windows import replace_surrogates
 from citewell.errors import CitewellError, RerankerUnavailable, SettingsError
 from citewell.models import Matrix, Passage, Vector
 from citewell.ports import Embeddable, Embedding
-from citewell.retry import CircuitBreaker, RetryPolicy, checked_key, sendable, with_retries
+from citewell.retry import CircuitBreaker, RetryPolicy, RetryRules, is_transient_status, with_retries
 
-# The SDK would repeat a failed call by itself, but neither after a timeout nor after a cut connection, and it would
-# wait a minute where it is told to: it tries once, and the repeating is done here. It would also tell Cohere which
-# kernel and which Python this is.
-_ONCE: RequestOptions = {
+# The SDK would retry a failed call by itself, but neither after a timeout nor after a broken connection, and it would
+# wait a minute if Cohere asks for it: it makes one attempt, and `with_retries` makes the others. The SDK would also
+# send Cohere the versions of kernel and Python.
+_ONE_ATTEMPT: RequestOptions = {
     "max_retries": 0,
     "additional_headers": {"X-Fern-Platform": None, "X-Fern-Runtime": None},
 }
 
-# What comes of an answer that is not as documented: the SDK takes it apart without looking first.
-_SENSELESS = (ParsingError, ValueError, TypeError, AttributeError, LookupError, RecursionError)
+# What the SDK raises for a response that is not as documented: it does not validate what it parses.
+_MALFORMED = (ParsingError, ValueError, TypeError, AttributeError, LookupError, RecursionError)
 
 
 class CohereReranker:
-    """Scores between 0 and 1. Cohere takes at most 1,000 passages in a call and reads 4,096 tokens of each."""
+    """Scores between 0 and 1. Cohere accepts at most 1,000 passages in a call and reads 4,096 tokens of each."""
 
     def __init__(
         self,
         key: str,
         *,
-        model: str = "rerank-v3.5",
+        model: str = VENDORS["cohere"].rerank_model,
         base_url: str | None = None,
-        patience: RetryPolicy | None = None,
+        retry_policy: RetryPolicy | None = None,
         now: Callable[[], float] = monotonic,
     ) -> None:
         self.model = model
         self._key = checked_key(key, "COHERE_API_KEY")
-        self._patience = patience or RetryPolicy()
-        self._pause = CircuitBreaker(self._patience, now)
-        self._http = httpx.AsyncClient(timeout=self._patience.try_seconds)
+        self._policy = retry_policy or RetryPolicy()
+        self._breaker = CircuitBreaker(self._policy, now)
+        self._http = httpx.AsyncClient(timeout=self._policy.attempt_seconds)
         self._client = AsyncClientV2(self._key, base_url=base_url, httpx_client=self._http)
 
     async def rerank(
@@ -57,43 +59,43 @@ class CohereReranker:
         question: str,
         passages: Sequence[Passage],
         *,
-        weights: Mapping[str, float],  # noqa: ARG002 (the port's signature; it reads, and needs no counting)
+        weights: Mapping[str, float],  # noqa: ARG002 (the port's signature; Cohere's model reads the text instead)
     ) -> list[float]:
         if not passages:
             return []
-        tries = self._pause.tries()
-        if not tries:
-            raise RerankerUnavailable(f"Cohere failed a moment ago ({self._pause.reason}) and is left alone for now")
-        documents = [sendable(f"{one.chunk.label}\n{one.chunk.text}") for one in passages]
+        max_attempts = self._breaker.allowed_attempts()
+        if not max_attempts:
+            raise RerankerUnavailable(f"Cohere failed a moment ago ({self._breaker.reason}) and is not retried yet")
+        query = replace_surrogates(question)
+        documents = [replace_surrogates(f"{passage.chunk.label}\n{passage.chunk.text}") for passage in passages]
         try:
-            answer = await with_retries(
+            response = await with_retries(
                 lambda: self._client.rerank(
-                    model=self.model, query=sendable(question), documents=documents, request_options=_ONCE
+                    model=self.model, query=query, documents=documents, request_options=_ONE_ATTEMPT
                 ),
-                patience=self._patience,
-                faults=(ApiError, httpx.TransportError),
-                passing=_passing,
-                headers=_headers,
-                tries=tries,
+                policy=self._policy,
+                rules=_RULES,
+                max_attempts=max_attempts,
             )
-            scores = _scores(answer, len(passages))
-        except (ApiError, httpx.HTTPError, TimeoutError, *_SENSELESS) as error:
-            told = self._told(error)
-            self._pause.begin(str(told))
-            raise told from error
-        self._pause.end()
+            scores = _scores(response, len(passages))
+        except (ApiError, httpx.HTTPError, TimeoutError, *_MALFORMED) as error:
+            translated = self._translate(error)
+            self._breaker.open(str(translated))
+            raise translated from error
+        self._breaker.close()
         return scores
 
     async def close(self) -> None:
         await self._http.aclose()
 
-    def _told(self, error: Exception) -> CitewellError:
-        """What went wrong, without a word of the key."""
+    def _translate(self, error: Exception) -> CitewellError:
+        """Our error for one of Cohere's; its message never shows the key."""
         match error:
             case ApiError(status_code=401 | 403 | 498):
                 return SettingsError(f"Cohere refuses the key in COHERE_API_KEY (status {error.status_code})")
             case ApiError(status_code=int(status)) if status >= 300:
-                return RerankerUnavailable(f"Cohere answered with status {status}{_message(error.body, self._key)}")
+                message = vendor_message(error.body, key=self._key)
+                return RerankerUnavailable(f"Cohere answered with status {status}{message}")
             case TimeoutError() | httpx.TimeoutException():
                 return RerankerUnavailable("Cohere did not answer in time")
             case httpx.TransportError():
@@ -102,17 +104,8 @@ class CohereReranker:
                 return RerankerUnavailable("Cohere's answer makes no sense")
 
 
-_DIMENSIONS = {
-    "embed-english-v3.0": 1024,
-    "embed-multilingual-v3.0": 1024,
-    "embed-english-light-v3.0": 384,
-    "embed-multilingual-light-v3.0": 384,
-    "embed-v4.0": 1536,
-}
-
-
 class CohereEmbedder:
-    """1024 dimensions by default; passages and questions are read differently, as Cohere's models want it."""
+    """1024 dimensions by default. Cohere's models read passages and questions differently."""
 
     fitted = False
 
@@ -124,34 +117,42 @@ class CohereEmbedder:
         model: str | None = None,
         dimensions: int | None = None,
         base_url: str | None = None,
-        in_ingest: RetryPolicy | None = None,
-        for_question: RetryPolicy | None = None,
+        policies: EmbeddingPolicies | None = None,
         now: Callable[[], float] = monotonic,
     ) -> None:
-        self._model = model or "embed-english-v3.0"
-        own = _DIMENSIONS.get(self._model)
-        self.dimensions = dimensions_of(self._model, own=own, wanted=dimensions)
+        self._model = model or VENDORS["cohere"].embedding_model
+        known = EMBEDDING_MODELS.get(self._model)
+        default = known.dimensions if known else None
+        self.dimensions = choose_dimensions(self._model, default=default, configured=dimensions)
         self.model = f"cohere/{self._model}/{self.dimensions}"
-        self._asked = self.dimensions if self.dimensions != own else None  # models before v4 refuse to be asked
-        vendor = _Embedding(checked_key(key, key_name), key_name)
-        self._calls = Calls(vendor, in_ingest=in_ingest, for_question=for_question, now=now)
-        self._http = httpx.AsyncClient(timeout=None)  # noqa: S113 (each try has its time)
-        self._client = AsyncClientV2(vendor.key, base_url=base_url, httpx_client=self._http)
+        # Models before v4 refuse requests that name the dimensions.
+        self._requested_dimensions = self.dimensions if self.dimensions != default else None
+        key = checked_key(key, key_name)
+        self._calls = EmbeddingCalls(
+            VENDORS["cohere"].name,
+            rules=_RULES,
+            describe=partial(_describe, key=key, key_name=key_name),
+            policies=policies or EmbeddingPolicies(),
+            now=now,
+        )
+        self._http = httpx.AsyncClient(timeout=None)  # noqa: S113 (each attempt has a timeout)
+        self._client = AsyncClientV2(key, base_url=base_url, httpx_client=self._http)
 
     async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
-        async def ask(texts: list[str]) -> Matrix:
-            return await self._calls.patiently(lambda: self._vectors(texts, "search_document"))
-
-        return await embed(passages, most=96, ask=ask)
+        max_texts = VENDORS["cohere"].texts_per_call
+        return await self._calls.embed_passages(passages, self._embed_documents, max_texts=max_texts)
 
     async def embed_query(self, text: str) -> Vector:
-        asked = sendable_question(text)
-        vector: Vector = (await self._calls.briefly(lambda: self._vectors([asked], "search_query")))[0]
-        return vector
+        return await self._calls.embed_query(text, self._embed_questions)
 
     async def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        asked = [sendable_question(text) for text in texts]
-        return await self._calls.patiently(lambda: self._vectors(asked, "search_query"))
+        return await self._calls.embed_queries(texts, self._embed_questions)
+
+    async def _embed_documents(self, texts: list[str]) -> Matrix:
+        return await self._vectors(texts, "search_document")
+
+    async def _embed_questions(self, texts: list[str]) -> Matrix:
+        return await self._vectors(texts, "search_query")
 
     async def warm(self) -> None:
         pass
@@ -160,61 +161,36 @@ class CohereEmbedder:
         await self._http.aclose()
 
     async def _vectors(self, texts: list[str], kind: Literal["search_document", "search_query"]) -> Matrix:
-        asked = {} if self._asked is None else {"output_dimension": self._asked}
+        requested = self._requested_dimensions
+        extra_body = {} if requested is None else {"output_dimension": requested}
         try:
-            answer = await self._client.embed(
+            response = await self._client.embed(
                 model=self._model,
                 texts=texts,
                 input_type=kind,
                 embedding_types=["float"],
-                request_options={**_ONCE, "additional_body_parameters": asked},
+                request_options={**_ONE_ATTEMPT, "additional_body_parameters": extra_body},
             )
-            rows = _FLOATS.validate_python(answer.embeddings.float_)
-        except (ApiError, *_SENSELESS) as error:
+            rows = _VECTORS.validate_python(response.embeddings.float_)
+        except (ApiError, *_MALFORMED) as error:
             if isinstance(error, ApiError) and (error.status_code or 0) >= 300:
                 raise
             raise UnusableAnswer("it is not what Cohere documents") from error
         return to_unit_vectors(rows, texts=len(texts), dimensions=self.dimensions)
 
 
-_FLOATS = TypeAdapter(list[list[float]], config=ConfigDict(strict=True))
+_VECTORS = TypeAdapter(list[list[float]], config=ConfigDict(strict=True))
 
 
-class _Embedding:
-    """What Cohere's errors mean for an embedding."""
-
-    name = "Cohere"
-    faults = (ApiError, httpx.TransportError)
-
-    def __init__(self, key: str, key_name: str) -> None:
-        self.key = key
-        self._key_name = key_name
-
-    def passing(self, error: Exception) -> bool:
-        return _passing(error)
-
-    def limited(self, error: Exception) -> bool:
-        return isinstance(error, ApiError) and error.status_code == 429
-
-    def headers(self, error: Exception) -> Mapping[str, str]:
-        return _headers(error)
-
-    def says(self, error: Exception) -> str:
-        match error:
-            case ApiError(status_code=401 | 403 | 498):
-                return f"it refuses the key in {self._key_name} (status {error.status_code})"
-            case ApiError(status_code=status):
-                return f"status {status}{_message(error.body, self.key)}"
-            case _:
-                return f"it cannot be reached ({type(error).__name__})"
-
-
-def _message(body: object, key: str) -> str:
-    """What Cohere says itself, where it says it as documented; a proxy's page is nobody's message."""
-    message = body.get("message") if isinstance(body, dict) else None
-    if not isinstance(message, str):
-        return ""
-    return f": {' '.join(message.replace(key, '…').split())[:200]}"
+def _describe(error: Exception, *, key: str, key_name: str) -> str:
+    """What an error means for an embedding."""
+    match error:
+        case ApiError(status_code=401 | 403 | 498):
+            return f"it refuses the key in {key_name} (status {error.status_code})"
+        case ApiError(status_code=status):
+            return f"status {status}{vendor_message(error.body, key=key)}"
+        case _:
+            return f"it cannot be reached ({type(error).__name__})"
 
 
 class _Row(BaseModel):
@@ -233,23 +209,28 @@ class _Results(BaseModel):
 _RESULTS = TypeAdapter(_Results)
 
 
-def _scores(answer: Any, passages: int) -> list[float]:
-    """The score of each passage. The SDK does not check what it is sent; a ValueError says that it makes no sense."""
-    rows = _RESULTS.validate_python(answer).results
+def _scores(response: Any, passages: int) -> list[float]:
+    """The score of each passage. The SDK does not validate the response; raises ValueError if it is malformed."""
+    rows = _RESULTS.validate_python(response).results
     # Cohere answers best first: it promises `index`, not position.
     scores = {row.index: row.relevance_score for row in rows}
     if len(rows) != passages or scores.keys() != set(range(passages)):
         raise ValueError(f"{len(rows)} results for {passages} passages, or not one for each")
-    return [scores[place] for place in range(passages)]
+    return [scores[number] for number in range(passages)]
 
 
-def _passing(error: Exception) -> bool:
-    """Whether another try may succeed."""
+def _is_transient(error: Exception) -> bool:
     if isinstance(error, ApiError):
-        status = error.status_code or 0
-        return status in (408, 429) or status >= 500
+        return is_transient_status(error.status_code or 0)
     return not isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError)
+
+
+def _is_rate_limit(error: Exception) -> bool:
+    return isinstance(error, ApiError) and error.status_code == 429
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
     return (error.headers or {}) if isinstance(error, ApiError) else {}
+
+
+_RULES = RetryRules((ApiError, httpx.TransportError), _is_transient, _headers, _is_rate_limit)

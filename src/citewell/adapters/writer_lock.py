@@ -1,4 +1,4 @@
-"""One ingest at a time in a home folder. The lock goes with its process, however that ends."""
+"""The lock that allows one ingest at a time in a home folder. It ends with its process, also after a crash."""
 
 import asyncio
 import fcntl
@@ -9,22 +9,24 @@ from typing import BinaryIO
 
 from citewell.errors import IngestRunning, StoreUnavailable
 
+_POLL_SECONDS = 0.1
+
 
 @asynccontextmanager
 async def writer_lock(home: Path, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[None]:
-    """Hold the writer's lock. Where another has it: wait, after `on_wait` said so, or raise IngestRunning."""
+    """Hold the writer's lock. While another process has it: call `on_wait` once and wait, or raise IngestRunning."""
     with _lock_file(home) as handle:
-        told = False
+        notified = False
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if not wait:
                     raise IngestRunning("ingestion already in progress; try again when it is done") from None
-                if not told:
+                if not notified:
                     on_wait()
-                    told = True
-                await asyncio.sleep(0.1)
+                    notified = True
+                await asyncio.sleep(_POLL_SECONDS)
             else:
                 break
         yield
@@ -39,10 +41,10 @@ def _lock_file(home: Path) -> BinaryIO:
 
 
 def is_held(home: Path) -> bool:
-    """Whether anybody holds the writer's lock. To find out it is shared for an instant: do not ask without need."""
+    """Whether a process holds the writer's lock. The check takes the lock for an instant, so call it rarely."""
     try:
         handle = (home / "ingest.lock").open("rb")
-    except OSError:  # nobody ever held it
+    except OSError:  # there was never a lock
         return False
     with handle:
         try:

@@ -1,5 +1,4 @@
-"""The command line: thin, like the HTTP doors. Engines are imported by the command that needs them, so that
-`citewell --help` costs nothing."""
+"""The command line. Commands import engines themselves, so that `citewell --help` starts fast."""
 
 import click
 
@@ -21,19 +20,19 @@ from citewell.cli.commands.worker import worker
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="citewell")
 def main() -> None:
-    """Ask your documents and trust the answer: every sentence cites the words it came from.
+    """Ask your documents and trust the answer: every sentence cites its source.
 
     \b
-    citewell ingest docs/          take in a folder of documents
+    citewell ingest docs/          index a folder of documents
     citewell ask "How do I …?"     answer from it, with sources
-    citewell chat                  the same, one question after another
-    citewell serve                 the same as a web page and an API
+    citewell chat                  ask follow-up questions
+    citewell serve                 start the chat page and the HTTP API
 
-    Most commands also ask a running server: --server URL.
+    Most commands can use a running server instead: --server URL.
 
-    Settings come from the environment and .env; docs/settings.md lists them.
+    Settings come from environment variables and .env; docs/settings.md lists them.
     """
 
 
-for one in (ingest, ask, chat, search, serve, documents, verify, doctor, keys, worker, evaluate, gaps):
-    main.add_command(one)
+for subcommand in (ingest, ask, chat, search, serve, documents, verify, doctor, keys, worker, evaluate, gaps):
+    main.add_command(subcommand)

@@ -1,4 +1,4 @@
-"""How an answer looks in a terminal and as JSON."""
+"""Answers and passages as text for a terminal and as JSON."""
 
 import re
 import shutil
@@ -13,82 +13,80 @@ from citewell.models import Answer, Passage, Piece
 if TYPE_CHECKING:  # `citewell --help` should not wait for pydantic
     from citewell.schemas.answer import SupportedSentence
 
-_EMPHASIS = re.compile(r"(\*\*|(?<![\w*])\*)(?=\S)(.+?)(?<=\S)\1")  # for people who read, not for machines
-
-
-_LONGEST_BOLD = 400  # characters
+_EMPHASIS = re.compile(r"(\*\*|(?<![\w*])\*)(?=\S)(.+?)(?<=\S)\1")
+_MAX_BOLD_CHARACTERS = 400
 
 
 class AnswerPrinter:
-    """An answer on its way to the terminal: `render` writes each piece as it comes."""
+    """Prints an answer while it is streamed: `render` writes each piece as it comes."""
 
     def __init__(self, *, silent: bool = False) -> None:
         from citewell.answer.reply import NumberedMarkers  # numpy comes with it
 
-        self._marks = NumberedMarkers()
+        self._markers = NumberedMarkers()
         self._terminal = None if silent else Terminal()
 
     @property
     def cited(self) -> list[Passage]:
-        return self._marks.passages
+        return self._markers.passages
 
     def render(self, piece: Piece) -> str:
-        words = self._marks.render(piece)
+        text = self._markers.render(piece)
         if self._terminal:
-            self._terminal.write(words)
-        return words
+            self._terminal.write(text)
+        return text
 
     def end(self) -> None:
-        """All was said."""
+        """Write what is still buffered; the answer is complete."""
         if self._terminal:
             self._terminal.end()
 
     def sources(self, answer: Answer) -> str:
-        """What stands under the answer: what is wrong with it, its sources, or else the topics it named."""
+        """The text under an answer: notice, unsupported sentences, and its sources or else the nearest topics."""
         from citewell.http.rendering import render_support
 
-        under = [part for part in (answer.notice, unsupported_sentences(render_support(answer) or ())) if part]
+        parts = [part for part in (answer.notice, unsupported_sentences(render_support(answer) or ())) if part]
         if self.cited:
             rows = [
-                f"  [{number}] {describe_location(one, answer.line(one))}"
-                for number, one in enumerate(self.cited, start=1)
+                f"  [{number}] {describe_location(passage, answer.line(passage))}"
+                for number, passage in enumerate(self.cited, start=1)
             ]
             doubt = ", so check them" if answer.low_confidence else ""
-            under.append("\n".join([f"Sources (confidence {answer.confidence:.0%}{doubt})", *rows]))
+            parts.append("\n".join([f"Sources (confidence {answer.confidence:.0%}{doubt})", *rows]))
         elif answer.nearest:
-            under.append("\n".join(["Nearest topics", *(f"  {_topic(one)}" for one in answer.nearest)]))
-        return "\n\n".join(["", *under]) if under else ""
+            parts.append("\n".join(["Nearest topics", *(f"  {_topic(passage)}" for passage in answer.nearest)]))
+        return "\n\n".join(["", *parts]) if parts else ""
 
 
 def unsupported_sentences(support: "Sequence[SupportedSentence]") -> str:
-    """The sentences that nothing bears out."""
-    why = {"unsupported": "", "uncited": "no source: "}
-    rows = [f"  {why[one.verdict]}{one.sentence}" for one in support if one.verdict in why]
-    return "\n".join(["Not borne out by the sources:", *rows]) if rows else ""
+    """The sentences that no source supports, under a heading; empty if there are none."""
+    prefixes = {"unsupported": "", "uncited": "no source: "}
+    rows = [f"  {prefixes[row.verdict]}{row.sentence}" for row in support if row.verdict in prefixes]
+    return "\n".join(["Not supported by the sources:", *rows]) if rows else ""
 
 
 class Terminal:
-    """Writes a stream, breaking long lines between words where a person reads along."""
+    """Writes streamed text; on a terminal it wraps long lines between words."""
 
     def __init__(self) -> None:
         self._width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
         self._column = 0
-        self._held = ""
+        self._buffer = ""
 
     def write(self, text: str) -> None:
-        """Show what is complete: a stream may break anywhere, a line only between words."""
-        self._held += text
-        cut = max(self._held.rfind(blank) for blank in " \n") + 1
-        if self._held.count("**", 0, cut) % 2 and cut < _LONGEST_BOLD:
-            cut = self._held.rfind("**", 0, cut)
-        self._show(self._held[:cut])
-        self._held = self._held[cut:]
+        """Print up to the last complete word, and buffer the rest."""
+        self._buffer += text
+        cut = max(self._buffer.rfind(blank) for blank in " \n") + 1
+        if self._buffer.count("**", 0, cut) % 2 and cut < _MAX_BOLD_CHARACTERS:
+            cut = self._buffer.rfind("**", 0, cut)
+        self._print(self._buffer[:cut])
+        self._buffer = self._buffer[cut:]
 
     def end(self) -> None:
-        self._show(self._held)
-        self._held = ""
+        self._print(self._buffer)
+        self._buffer = ""
 
-    def _show(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         text = _EMPHASIS.sub(r"\2", text)
         for part in re.split(r"(\s)", text) if self._width and "\n" not in text else [text]:
             if self._width and self._column + len(part) > self._width and part.strip():
@@ -101,14 +99,14 @@ class Terminal:
 
 
 def print_text(text: str) -> None:
-    """Write a text that is there whole."""
+    """Print a complete text."""
     terminal = Terminal()
     terminal.write(text)
     terminal.end()
 
 
 def describe_location(passage: Passage, line: int) -> str:
-    """Where a passage stands, how close it is, and its live page under it."""
+    """A passage's file, line or page, headings and score, and its URL on a second line."""
     chunk = passage.chunk
     page = f" page {chunk.page}" if chunk.page else f":{line}"
     return f"{chunk.source}{page}  {chunk.label}  (score {passage.score:.2f}){_link(passage)}"
@@ -134,16 +132,17 @@ def answer_json(text: str, answer: Answer, cited: list[Passage]) -> dict[str, ob
         "mode": answer.mode,
         "model": answer.model,
         "notice": answer.notice,
-        "support": [one.model_dump() for one in render_support(answer) or ()],
+        "support": [sentence.model_dump() for sentence in render_support(answer) or ()],
         "citations": [passage_json(passage, line=answer.line(passage)) for passage in cited],
         "nearest": [
-            {"title": one.chunk.topic, "source": one.chunk.source, "url": one.chunk.url} for one in answer.nearest
+            {"title": passage.chunk.topic, "source": passage.chunk.source, "url": passage.chunk.url}
+            for passage in answer.nearest
         ],
     }
 
 
 def passage_json(passage: Passage, *, line: int | None = None) -> dict[str, object]:
-    """A passage; `line` is where the first words that were taken from it stand, else where it begins."""
+    """A passage as JSON; `line` is the line of the first words quoted from it, by default its first line."""
     chunk = passage.chunk
     return {
         "id": chunk.id,

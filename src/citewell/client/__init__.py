@@ -1,18 +1,17 @@
-"""Ask a running server from Python: a method per door, answers as the schemas of `citewell.schemas`.
+"""Python client for a running server: one method for each endpoint, with the schemas of `citewell.schemas`.
 
-    async with Client("http://127.0.0.1:8000", key="cw_…") as citewell:
-        answer = await citewell.ask("Why do gyroscopes drift?")
-        async for event in citewell.chat_stream("And how is that corrected?"):
-            print(event.delta or "", end="")
+async with Client("http://127.0.0.1:8000", key="cw_…") as citewell:
+    answer = await citewell.ask("Why do gyroscopes drift?")
+    async for event in citewell.chat_stream("And how is that corrected?"):
+        print(event.delta or "", end="")
 
-Knows HTTP and nothing of what is behind it.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from time import monotonic
 from types import TracebackType
-from typing import TypeVar
+from typing import TypedDict, TypeVar, Unpack
 from uuid import UUID, uuid4
 
 from pydantic import BaseModel, ValidationError
@@ -40,16 +39,26 @@ __all__ = ["Client", "NotCitewell", "RequestFailed", "ServerUnreachable"]
 
 R = TypeVar("R", bound=BaseModel)
 
-_LOOK_SECONDS = 0.3
+_POLL_SECONDS = 0.3
 _DEFAULT = Named.named(DEFAULT_PROJECT).id
 
 
-class Client:
-    """One server. What a door takes and answers is told at its `/docs`.
+class ChatOptions(TypedDict, total=False):
+    """The optional arguments of `Client.chat` and `Client.chat_stream`."""
 
-    Every method raises RequestFailed with the server's own answer where it refuses, ServerUnreachable where it does
-    not answer, and BadRequest where what is asked could not even be sent. A project is named by its id; left out, it
-    is the default one.
+    session_id: UUID | None
+    selected_text: str | None
+    filters: MetadataFilter | None
+    idempotency_key: str | None
+    """The client's name for this request; by default a new one."""
+    project: UUID
+
+
+class Client:
+    """One server. Its `/docs` page describes every endpoint.
+
+    Every method raises RequestFailed if the server responds with an error, ServerUnreachable if it does not respond,
+    and BadRequest if an argument is invalid. A project is named by its id; the default is the default project.
     """
 
     def __init__(self, url: str, *, key: str | None = None, timeout_seconds: float = 60.0, tries: int = 4) -> None:
@@ -65,51 +74,33 @@ class Client:
         await self._transport.__aexit__(kind, error, trace)
 
     async def ask(self, question: str, *, top_k: int = 5) -> AskResponse:
-        """Answer a question from the default project, whole."""
-        body = _valid(AskRequest, question=question, top_k=top_k)
-        return await self._transport.call(Call("POST", "/api/ask", body), AskResponse)
+        """Answer a question from the default project."""
+        body = _validated(AskRequest, question=question, top_k=top_k)
+        return await self._transport.fetch(Call("POST", "/api/ask", body), AskResponse)
 
     async def ask_stream(self, question: str, *, top_k: int = 5) -> AsyncGenerator[StreamChunk]:
-        """The same answer piece by piece; the last event has the citations. What fails on the way is raised."""
-        body = _valid(AskRequest, question=question, top_k=top_k)
-        async for event in self._transport.events(Call("POST", "/api/ask/stream", body), StreamChunk):
-            if event.error is not None:  # this door tells no code
+        """Stream the same answer; the last event has the citations. Raises errors that occur on the way."""
+        body = _validated(AskRequest, question=question, top_k=top_k)
+        async for event in self._transport.stream_events(Call("POST", "/api/ask/stream", body), StreamChunk):
+            if event.error is not None:  # this endpoint sends no error code
                 problem = ErrorResponse(error_code="INTERNAL_ERROR", message=event.error, request_id="")
                 raise RequestFailed(problem, status=200)
             yield event
 
     async def query(self, query: str, *, selected_text: str | None = None) -> QueryResponse:
-        """Answer from the whole book; what the reader marked steers the search."""
-        body = _valid(QueryRequest, query=query, selected_text=selected_text)
-        return await self._transport.call(Call("POST", "/api/query", body), QueryResponse)
+        """Answer from the whole book; `selected_text` guides the search."""
+        body = _validated(QueryRequest, query=query, selected_text=selected_text)
+        return await self._transport.fetch(Call("POST", "/api/query", body), QueryResponse)
 
-    async def chat(
-        self,
-        query: str,
-        *,
-        session_id: UUID | None = None,
-        selected_text: str | None = None,
-        filters: MetadataFilter | None = None,
-        idempotency_key: str | None = None,
-        project: UUID = _DEFAULT,
-    ) -> ChatResponse:
-        """Answer in a session. However often it has to be sent, the exchange is kept once."""
-        call = _chat("/chat", query, session_id, selected_text, filters, idempotency_key, project)
-        return await self._transport.call(call, ChatResponse)
+    async def chat(self, query: str, **options: Unpack[ChatOptions]) -> ChatResponse:
+        """Answer in a session. The exchange is stored once, also if the request is retried."""
+        call = _chat_call("/chat", query, options)
+        return await self._transport.fetch(call, ChatResponse)
 
-    async def chat_stream(
-        self,
-        query: str,
-        *,
-        session_id: UUID | None = None,
-        selected_text: str | None = None,
-        filters: MetadataFilter | None = None,
-        idempotency_key: str | None = None,
-        project: UUID = _DEFAULT,
-    ) -> AsyncGenerator[ChatEvent]:
-        """The same as events: stages, pieces of text, then the whole response. What fails on the way is raised."""
-        call = _chat("/chat/stream", query, session_id, selected_text, filters, idempotency_key, project)
-        async for event in self._transport.events(call, ChatEvent):
+    async def chat_stream(self, query: str, **options: Unpack[ChatOptions]) -> AsyncGenerator[ChatEvent]:
+        """Stream the same: stages, text, then the whole response. Raises errors that occur on the way."""
+        call = _chat_call("/chat/stream", query, options)
+        async for event in self._transport.stream_events(call, ChatEvent):
             if event.error is not None:
                 raise RequestFailed(event.error, status=200)
             yield event
@@ -117,34 +108,34 @@ class Client:
     async def history(
         self, session_id: UUID, *, limit: int = 100, offset: int = 0, project: UUID = _DEFAULT
     ) -> HistoryResponse:
-        """What was said in a session, oldest first; each citation says whether it still holds."""
-        query = {"limit": limit, "offset": offset, **_in(project)}
-        return await self._transport.call(Call("GET", f"/history/{session_id}", query=query), HistoryResponse)
+        """The exchanges of a session, oldest first; each citation says whether it is still valid."""
+        query = {"limit": limit, "offset": offset, **_project_query(project)}
+        return await self._transport.fetch(Call("GET", f"/history/{session_id}", query=query), HistoryResponse)
 
     async def feedback(
         self, session_id: UUID, request_id: UUID, vote: Vote | None, *, project: UUID = _DEFAULT
     ) -> None:
-        """Vote for or against an answer, by the `request_id` of its metadata; None takes the vote back."""
-        body = _valid(FeedbackRequest, session_id=session_id, request_id=request_id, vote=vote, project_id=project)
-        await self._transport.done(Call("POST", "/api/v1/feedback", body))
+        """Vote for or against an answer, by the `request_id` of its metadata; None removes the vote."""
+        body = _validated(FeedbackRequest, session_id=session_id, request_id=request_id, vote=vote, project_id=project)
+        await self._transport.fetch_status(Call("POST", "/api/v1/feedback", body))
 
     async def forget(self, session_id: UUID, *, project: UUID = _DEFAULT) -> None:
-        """Forget a session and all that was said in it."""
-        await self._transport.done(Call("DELETE", f"/history/{session_id}", query=_in(project)))
+        """Delete a session and all its exchanges."""
+        await self._transport.fetch_status(Call("DELETE", f"/history/{session_id}", query=_project_query(project)))
 
     async def project_chat(
         self, message: str, *, project: UUID = _DEFAULT, history: Sequence[v1.Message] = ()
     ) -> v1.ChatResponse:
-        """Answer from any project, the conversation kept by the caller: pass back the `messages` of the last answer."""
-        body = _valid(v1.ChatRequest, projectId=project, message=message, history=list(history))
-        return await self._transport.call(Call("POST", "/api/v1/chat", body), v1.ChatResponse)
+        """Answer from any project. The caller keeps the conversation: pass the `messages` of the last answer."""
+        body = _validated(v1.ChatRequest, projectId=project, message=message, history=list(history))
+        return await self._transport.fetch(Call("POST", "/api/v1/chat", body), v1.ChatResponse)
 
     async def project_chat_stream(
         self, message: str, *, project: UUID = _DEFAULT, history: Sequence[v1.Message] = ()
     ) -> AsyncGenerator[v1.ChatEvent]:
-        """The same as events. What fails on the way is raised."""
-        body = _valid(v1.ChatRequest, projectId=project, message=message, history=list(history))
-        async for event in self._transport.events(Call("POST", "/api/v1/chat/stream", body), v1.ChatEvent):
+        """Stream the same. Raises errors that occur on the way."""
+        body = _validated(v1.ChatRequest, projectId=project, message=message, history=list(history))
+        async for event in self._transport.stream_events(Call("POST", "/api/v1/chat/stream", body), v1.ChatEvent):
             if event.error is not None:
                 raise RequestFailed(event.error, status=200)
             yield event
@@ -152,140 +143,145 @@ class Client:
     async def search(
         self, query: str, *, project: UUID = _DEFAULT, top_k: int = 5, filters: MetadataFilter | None = None
     ) -> SearchResponse:
-        """Where a project's documents speak of something, best first."""
-        body = _valid(SearchRequest, projectId=project, query=query, top_k=top_k, filters=filters)
-        return await self._transport.call(Call("POST", "/api/v1/search", body), SearchResponse)
+        """Passages of a project's documents, best first."""
+        body = _validated(SearchRequest, projectId=project, query=query, top_k=top_k, filters=filters)
+        return await self._transport.fetch(Call("POST", "/api/v1/search", body), SearchResponse)
 
     async def verify(
         self, ids: Sequence[str] = (), *, answer: str | None = None, project: UUID = _DEFAULT
     ) -> VerifyResponse:
-        """Of each chunk id, given or cited in an answer: valid, moved, changed, deleted or unknown."""
-        body = _valid(VerifyRequest, projectId=project, ids=list(ids), answer=answer)
-        return await self._transport.call(Call("POST", "/api/v1/citations/verify", body), VerifyResponse)
+        """The status of each chunk id, given or cited in `answer`: valid, moved, changed, deleted or unknown."""
+        body = _validated(VerifyRequest, projectId=project, ids=list(ids), answer=answer)
+        return await self._transport.fetch(Call("POST", "/api/v1/citations/verify", body), VerifyResponse)
 
     async def welcome(self, *, project: UUID | None = None) -> Welcome:
-        """What a chat page shows before the first question; without a project, of the one the key is for."""
+        """What a chat page shows before the first question; by default of the project that the key is for."""
         query = {} if project is None else {"project_id": str(project)}
-        return await self._transport.call(Call("GET", "/api/v1/welcome", query=query), Welcome)
+        return await self._transport.fetch(Call("GET", "/api/v1/welcome", query=query), Welcome)
 
     async def citation(self, chunk: str, *, project: UUID = _DEFAULT) -> CitationDetail:
-        """What stands behind a citation: the chunk, where it stands, and what stands around it."""
+        """The chunk behind a citation, its place in the document, and the text around it."""
         if not (chunk.isascii() and chunk.isalnum()):
             raise BadRequest("chunk: should be a chunk's id, as `chunk_id` of a citation has it")
-        return await self._transport.call(Call("GET", f"/api/v1/citations/{chunk}", query=_in(project)), CitationDetail)
+        call = Call("GET", f"/api/v1/citations/{chunk}", query=_project_query(project))
+        return await self._transport.fetch(call, CitationDetail)
 
     async def projects(self) -> list[Project]:
-        """Every project that the key opens, by name."""
-        return (await self._transport.call(Call("GET", "/api/v1/projects"), ProjectList)).projects
+        """Every project that the key may use, by name."""
+        return (await self._transport.fetch(Call("GET", "/api/v1/projects"), ProjectList)).projects
 
     async def create_project(self, name: str) -> Project:
-        """Make a project; one that is there already is given as it is."""
-        body = _valid(ProjectRequest, name=name)
-        return await self._transport.call(Call("POST", "/api/v1/projects", body), Project)
+        """Create a project; an existing one is returned as it is."""
+        body = _validated(ProjectRequest, name=name)
+        return await self._transport.fetch(Call("POST", "/api/v1/projects", body), Project)
 
     async def project(self, project: UUID) -> Project:
-        return await self._transport.call(Call("GET", f"/api/v1/projects/{project}"), Project)
+        return await self._transport.fetch(Call("GET", f"/api/v1/projects/{project}"), Project)
 
     async def delete_project(self, project: UUID) -> bool:
-        """Delete a project with all it holds; whether that is done, or waits for another ingest."""
-        return await self._transport.done(Call("DELETE", f"/api/v1/projects/{project}")) == 204
+        """Delete a project and all it holds. False if that waits for an ingest that is running."""
+        return await self._transport.fetch_status(Call("DELETE", f"/api/v1/projects/{project}")) == 204
 
     async def upload(
         self, name: str, content: bytes, *, project: UUID = _DEFAULT, wait_seconds: float | None = 600.0
     ) -> Document:
-        """Send in a document and wait until it is COMPLETED or FAILED; its `error` then says why.
+        """Upload a document and wait until it is COMPLETED, or FAILED; then its `error` says why.
 
-        `wait_seconds=None` does not wait. After so many seconds it is given as it is then, PENDING or PROCESSING.
+        After `wait_seconds` it is returned as it is, PENDING or PROCESSING; `wait_seconds=None` does not wait.
         """
-        call = Call("POST", f"/api/v1/projects/{project}/documents", file=(name, content), again=False)
-        sent = await self._transport.call(call, Document)
-        until = monotonic() + (wait_seconds or 0)
-        while sent.status not in ("COMPLETED", "FAILED") and monotonic() < until:
-            await asyncio.sleep(_LOOK_SECONDS)
-            sent = await self.document(sent.documentId)
-        return sent
+        call = Call("POST", f"/api/v1/projects/{project}/documents", file=(name, content), idempotent=False)
+        document = await self._transport.fetch(call, Document)
+        deadline = monotonic() + (wait_seconds or 0)
+        while document.status not in ("COMPLETED", "FAILED") and monotonic() < deadline:
+            await asyncio.sleep(_POLL_SECONDS)
+            document = await self.document(document.documentId)
+        return document
 
     async def documents(self, *, project: UUID = _DEFAULT) -> list[Document]:
-        """Every document by its path; also those on their way in, and those that failed."""
+        """Every document by its path, including uploads that wait or failed."""
         call = Call("GET", f"/api/v1/projects/{project}/documents")
-        return (await self._transport.call(call, DocumentList)).documents
+        return (await self._transport.fetch(call, DocumentList)).documents
 
     async def document(self, document: UUID, *, text: bool = False) -> DocumentDetail:
-        """One document and where its chunks stand in it; with `text`, also all it says."""
+        """One document and the places of its chunks; with `text`, also its full text."""
         call = Call("GET", f"/api/v1/documents/{document}", query={"text": True} if text else {})
-        return await self._transport.call(call, DocumentDetail)
+        return await self._transport.fetch(call, DocumentDetail)
 
     async def chunk(self, document: UUID, index: int) -> Chunk:
-        """One chunk: its text, its place, and its neighbours."""
-        return await self._transport.call(Call("GET", f"/api/v1/documents/{document}/chunks/{index}"), Chunk)
+        """One chunk: its text, its place in the document, and its neighbours."""
+        return await self._transport.fetch(Call("GET", f"/api/v1/documents/{document}/chunks/{index}"), Chunk)
 
     async def delete_document(self, document: UUID, *, project: UUID = _DEFAULT) -> bool:
-        """Remove a document; whether that is done, or waits for another ingest."""
+        """Delete a document. False if that waits for an ingest that is running."""
         call = Call("DELETE", f"/api/v1/projects/{project}/documents/{document}")
-        return await self._transport.done(call) == 204
+        return await self._transport.fetch_status(call) == 204
 
     async def gaps(self, *, project: UUID = _DEFAULT, limit: int = 50) -> list[Gap]:
-        """Questions that a project's documents did not answer, newest first."""
+        """Unanswered questions of a project, newest first."""
         call = Call("GET", f"/api/v1/projects/{project}/gaps", query={"limit": limit})
-        return (await self._transport.call(call, GapList)).gaps
+        return (await self._transport.fetch(call, GapList)).gaps
 
     async def forget_gaps(self, *, project: UUID = _DEFAULT) -> None:
-        await self._transport.done(Call("DELETE", f"/api/v1/projects/{project}/gaps"))
+        """Delete the unanswered questions of a project."""
+        await self._transport.fetch_status(Call("DELETE", f"/api/v1/projects/{project}/gaps"))
 
     async def project_feedback(
         self, *, project: UUID = _DEFAULT, limit: int = 50, vote: Vote | None = None
     ) -> FeedbackReport:
-        """How readers of a project voted, and the last answers that they voted on."""
+        """How readers of a project voted, and the latest answers that they voted on."""
         only = {"vote": vote} if vote else {}
         call = Call("GET", f"/api/v1/projects/{project}/feedback", query={"limit": limit, **only})
-        return await self._transport.call(call, FeedbackReport)
+        return await self._transport.fetch(call, FeedbackReport)
 
     async def evaluation(self, *, project: UUID = _DEFAULT) -> EvaluationReport:
         """The scores of the last `citewell eval` of a project."""
-        return await self._transport.call(Call("GET", f"/api/v1/projects/{project}/evaluation"), EvaluationReport)
+        return await self._transport.fetch(Call("GET", f"/api/v1/projects/{project}/evaluation"), EvaluationReport)
 
     async def ingests(self, *, project: UUID = _DEFAULT) -> list[Ingest]:
-        """How the last ingests went, newest first."""
-        return (await self._transport.call(Call("GET", f"/api/v1/projects/{project}/ingests"), IngestList)).ingests
+        """The last ingest runs of a project, newest first."""
+        return (await self._transport.fetch(Call("GET", f"/api/v1/projects/{project}/ingests"), IngestList)).ingests
 
     async def health(self) -> Health:
-        """How each service feels; no error where one is unavailable, for this is the question."""
-        return await self._transport.call(Call("GET", "/health"), Health, also=(503,))
+        """The health of each service; raises no error if one is unavailable."""
+        return await self._transport.fetch(Call("GET", "/health"), Health, also=(503,))
 
     async def ready(self) -> bool:
-        return (await self._transport.call(Call("GET", "/ready"), Ready, also=(503,))).ready
+        """Whether the server can answer questions."""
+        return (await self._transport.fetch(Call("GET", "/ready"), Ready, also=(503,))).ready
 
     async def metrics(self) -> str:
-        """In Prometheus' text format."""
-        return await self._transport.text(Call("GET", "/metrics"))
+        """Metrics in Prometheus' text format."""
+        return await self._transport.fetch_text(Call("GET", "/metrics"))
 
 
-def _valid(schema: type[R], **fields: object) -> R:
-    """A request as the door takes it; what it would refuse is refused before it is sent."""
+def _validated(schema: type[R], **fields: object) -> R:
+    """A validated request body; raises BadRequest for what the endpoint would refuse."""
     try:
         return schema.model_validate(fields)
     except ValidationError as error:
-        wrong = error.errors()[0]
-        place = ".".join(str(part) for part in wrong["loc"])
-        raise BadRequest(f"{place}: {wrong['msg'].removeprefix('Input ')}") from error
+        first = error.errors()[0]
+        field_path = ".".join(str(part) for part in first["loc"])
+        raise BadRequest(f"{field_path}: {first['msg'].removeprefix('Input ')}") from error
 
 
-def _chat(
-    path: str,
-    query: str,
-    session_id: UUID | None,
-    selected_text: str | None,
-    filters: MetadataFilter | None,
-    idempotency_key: str | None,
-    project: UUID,
-) -> Call:
-    body = _valid(ChatRequest, query=query, session_id=session_id, selected_text=selected_text, filters=filters)
-    once = str(uuid4()) if idempotency_key is None else idempotency_key
-    if not (once.isascii() and once.isprintable() and 0 < len(once.strip()) <= 255):
+def _chat_call(path: str, query: str, options: ChatOptions) -> Call:
+    body = _validated(
+        ChatRequest,
+        query=query,
+        session_id=options.get("session_id"),
+        selected_text=options.get("selected_text"),
+        filters=options.get("filters"),
+    )
+    key = options.get("idempotency_key")
+    if key is None:
+        key = str(uuid4())
+    if not (key.isascii() and key.isprintable() and 0 < len(key.strip()) <= 255):
         raise BadRequest("idempotency_key: should be 1 to 255 plain characters")
-    return Call("POST", path, body, query=_in(project), headers={"Idempotency-Key": once})
+    return Call(
+        "POST", path, body, query=_project_query(options.get("project", _DEFAULT)), headers={"Idempotency-Key": key}
+    )
 
 
-def _in(project: UUID) -> dict[str, str | int]:
-    """How a door without a place for it in the body is told of a project; the default one needs no word."""
+def _project_query(project: UUID) -> dict[str, str | int]:
+    """The query parameter that names a project; none for the default project."""
     return {} if project == _DEFAULT else {"project_id": str(project)}

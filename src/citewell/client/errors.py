@@ -1,21 +1,21 @@
-"""What a client is told when a server does not do what it was asked to."""
+"""Errors that the client raises when a server does not do what it was asked for."""
 
 from citewell.errors import CitewellError
 from citewell.schemas.errors import ErrorResponse
 
 
 class ServerUnreachable(CitewellError):
-    """Nothing answers there, not in time, or not to the end."""
+    """There is no server at this address, it did not respond in time, or the connection broke."""
 
 
 class NotCitewell(CitewellError):
-    """What answers there does not speak as Citewell does: another program, or another version."""
+    """The server is another program, or another version of Citewell."""
 
 
 class RequestFailed(CitewellError):
-    """The server said what is wrong: `problem` is its answer, `status` the HTTP status.
+    """The server responded with an error: `problem` is its response, `status` the HTTP status.
 
-    In a stream that had begun, the status is 200.
+    If a stream had already begun, the status is 200.
     """
 
     def __init__(self, problem: ErrorResponse, *, status: int) -> None:

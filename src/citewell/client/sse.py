@@ -1,6 +1,6 @@
-"""Read server-sent events as they come in, cut wherever the network cut them. Pure.
+"""Parses server-sent events from a stream of bytes, wherever the network splits it. Pure.
 
-Knows the format and no door: comments (beats) and named events, which none of our doors sends, are passed over.
+Skips comments (keep-alives) and named events, which no endpoint sends.
 """
 
 import codecs
@@ -10,37 +10,37 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class EventReader:
-    """`feed` bytes, get the data of the events that they complete.
+    """`feed` it bytes; returns the data of the events that they complete.
 
     EventReader().feed(b'data: {"done"') -> [];  then .feed(b': true}\\n\\n') -> ['{"done": true}']
     """
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8-sig")(errors="replace").decode
-        self._rest = ""
-        self._name = ""
-        self._data: list[str] = []
+        self._incomplete_line = ""
+        self._event_name = ""
+        self._data_lines: list[str] = []
 
     def feed(self, content: bytes) -> list[str]:
-        told: list[str] = []
-        *lines, self._rest = self._lines(self._rest + self._decode(content))
+        completed: list[str] = []
+        *lines, self._incomplete_line = self._lines(self._incomplete_line + self._decode(content))
         for line in lines:
             if not line:
-                if self._data and self._name in ("", "message"):
-                    told.append("\n".join(self._data))
-                self._name, self._data = "", []
+                if self._data_lines and self._event_name in ("", "message"):
+                    completed.append("\n".join(self._data_lines))
+                self._event_name, self._data_lines = "", []
                 continue
             field, _, value = line.partition(":")
             value = value.removeprefix(" ")
             if field == "data":
-                self._data.append(value)
+                self._data_lines.append(value)
             elif field == "event":
-                self._name = value
-        return told
+                self._event_name = value
+        return completed
 
     @staticmethod
     def _lines(text: str) -> list[str]:
-        """Whole lines, and last what is not yet one; a final CR may be the first half of a line's end."""
+        """Complete lines, and last the incomplete one; a final CR may be the first half of a CRLF."""
         if text.endswith("\r"):
             *lines, last = _LINE_END.split(text[:-1])
             return [*lines, f"{last}\r"]

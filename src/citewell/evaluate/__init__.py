@@ -1,1 +1,1 @@
-"""How good are the answers? Golden questions in, scores out. Asks through the same flow as any reader."""
+"""Evaluation: asks golden questions through the answer flow, and scores the answers."""

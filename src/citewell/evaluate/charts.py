@@ -1,13 +1,13 @@
-"""Small drawings as inline SVG: a bar with its interval, a reliability diagram, a histogram. Pure.
+"""Charts as inline SVG: a bar with its interval, a reliability diagram, a histogram. Pure.
 
-Colours are the page's own, by class, so that a drawing follows its reader into the dark. Every number in here was
-computed by us and nobody's words are drawn, so there is nothing to escape.
+The page sets the colours by class, so charts follow its dark mode. Charts contain only numbers that we computed and
+no text of others, so nothing needs escaping.
 """
 
 from collections.abc import Sequence
 from math import ceil, log10, sqrt
 
-from citewell.evaluate.calibration import Bin
+from citewell.evaluate.metrics import ReliabilityBin
 
 _WIDTH, _HEIGHT = 420, 300
 _LEFT, _BOTTOM, _TOP, _RIGHT = 46, 42, 14, 20
@@ -15,7 +15,7 @@ _INNER_WIDTH, _INNER_HEIGHT = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
 
 
 def bar(value: float, low: float, high: float) -> str:
-    """A share of a full bar, and a whisker from the low to the high end of its interval."""
+    """A bar filled to `value` (0 to 1), with a whisker over its interval."""
     at, left, right = (_tidy(2 + 196 * share) for share in (value, low, high))
     return (
         '<svg class="bar" viewBox="0 0 200 16" preserveAspectRatio="none" aria-hidden="true">'
@@ -26,15 +26,15 @@ def bar(value: float, low: float, high: float) -> str:
     )
 
 
-def reliability_diagram(bins: Sequence[Bin]) -> str:
-    """Confidence against truth: a point per tenth, larger where more answers lie; the diagonal is perfect."""
-    total = sum(one.count for one in bins) or 1
+def reliability_diagram(bins: Sequence[ReliabilityBin]) -> str:
+    """Confidence against the share of right answers: a point per bin, larger for more answers."""
+    total = sum(group.count for group in bins) or 1
     points = "".join(
-        f'<path class="off" d="M{_x(one.confidence)} {_y(one.confidence)}V{_y(one.right)}"/>'
-        f'<circle class="point" cx="{_x(one.confidence)}" cy="{_y(one.right)}" '
-        f'r="{_tidy(4 + 14 * sqrt(one.count / total))}">'
-        f"<title>{one.count} answers: confidence {one.confidence:.0%}, right {one.right:.0%}</title></circle>"
-        for one in bins
+        f'<path class="off" d="M{_x(group.confidence)} {_y(group.confidence)}V{_y(group.right)}"/>'
+        f'<circle class="point" cx="{_x(group.confidence)}" cy="{_y(group.right)}" '
+        f'r="{_tidy(4 + 14 * sqrt(group.count / total))}">'
+        f"<title>{group.count} answers: confidence {group.confidence:.0%}, right {group.right:.0%}</title></circle>"
+        for group in bins
     )
     quarters = [0, 0.25, 0.5, 0.75, 1]
     grid = "".join(
@@ -48,7 +48,7 @@ def reliability_diagram(bins: Sequence[Bin]) -> str:
 
 
 def histogram(milliseconds: Sequence[float], *, marks: Sequence[tuple[str, float]]) -> str:
-    """How many answers took how long, with a line at each named mark. Slow outliers share the last column."""
+    """The number of answers by latency, with a line at each named mark. Slow outliers share the last column."""
     top = _round_up(max([value * 1.25 for _, value in marks], default=1.0))
     columns = 24
     counts = [0] * columns
@@ -97,7 +97,7 @@ def _y(share: float) -> str:
 
 
 def _round_up(value: float) -> float:
-    """The next of 1, 2, 4, 6, 8 and 10 times a power of ten: scales people can read."""
+    """The next of 1, 2, 4, 6, 8 and 10 times a power of ten, as the end of an axis."""
     power = 10.0 ** int(log10(value)) if value >= 1 else 1.0
     return float(next(step * power for step in (1, 2, 4, 6, 8, 10, 20) if step * power >= ceil(value)))
 

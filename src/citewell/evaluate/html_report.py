@@ -1,6 +1,6 @@
-"""A run as one HTML page that stands alone: no script, nothing fetched, light or dark as its reader likes. Pure.
+"""The evaluation report as one HTML file: no script, no requests, light or dark mode. Pure.
 
-Questions, answers and file names are other people's words: every one of them goes through `_said`.
+Questions, answers and file names are untrusted text: each goes through `_escape`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from citewell.evaluate.run import Outcome, excerpt
 from citewell.evaluate.scores import Score, reliability
 from citewell.models import Passage
 
-_SHOWN_PASSAGES = 5
-_WORST = 50
+_MAX_PASSAGES = 5
+_MAX_PROBLEMS = 50
 _HEADLINES = ("hit@5", "key_answer", "declined", "citations_resolve", "ece", "p50_ms")
 
 _STYLE = """
@@ -90,8 +90,8 @@ def html_report(
     made: datetime,
     warnings: Sequence[str] = (),
 ) -> str:
-    """The page. `questions` names the file they came from."""
-    uncovered = sum(one.question.unanswerable for one in outcomes)
+    """The page. `questions` is the name of the JSONL file."""
+    uncovered = sum(outcome.question.unanswerable for outcome in outcomes)
     title = f"How well “{project}” answers"
     return f"""<!doctype html>
 <html lang="en">
@@ -99,45 +99,46 @@ def html_report(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{_said(title)}</title>
+<title>{_escape(title)}</title>
 <style>{_STYLE}</style>
 </head>
 <body>
 <header>
-<h1>{_said(title)}</h1>
-<p class="quiet">{len(outcomes)} questions from {_said(questions)}: {len(outcomes) - uncovered} the documents answer,
+<h1>{_escape(title)}</h1>
+<p class="quiet">{len(outcomes)} questions from {_escape(questions)}: {len(outcomes) - uncovered} the documents answer,
 {uncovered} they do not. {made:%d %B %Y, %H:%M} UTC.</p>
 </header>
-{"".join(f'<p class="warning">{_said(line)}</p>' for line in warnings)}
+{"".join(f'<p class="warning">{_escape(line)}</p>' for line in warnings)}
 <div class="cards">{"".join(_card(scores[name]) for name in _HEADLINES if scores[name].count)}</div>
 <h2>Scores</h2>
 <div class="panel">{_score_table(scores)}
 <p class="quiet small">The whisker is the 95 % interval: where the score would lie had other questions of the same
 kind been asked (1000 bootstrap samples of the questions). Ranks count passages; n is the number of cases.</p></div>
-<div class="pair">{_confidence(scores["ece"], outcomes)}{_latency(scores, outcomes)}</div>
-{_worst(outcomes)}
-{_every(outcomes)}
+<div class="pair">{_confidence_panel(scores["ece"], outcomes)}{_latency_panel(scores, outcomes)}</div>
+{_problems(outcomes)}
+{_all_questions(outcomes)}
 </body>
 </html>
 """
 
 
-def _said(text: str) -> str:
-    """Other people's words, harmless in HTML."""
+def _escape(text: str) -> str:
+    """Untrusted text, escaped for HTML."""
     return escape(text, quote=True)
 
 
-def _card(one: Score) -> str:
+def _card(score: Score) -> str:
     return (
-        f'<div class="card"><span class="quiet small"><code>{one.measure.name}</code></span><b>{one.shown()}</b>'
-        f'<span class="quiet small">{one.measure.meaning}</span></div>'
+        f'<div class="card"><span class="quiet small"><code>{score.measure.name}</code></span>'
+        f"<b>{score.formatted()}</b>"
+        f'<span class="quiet small">{score.measure.meaning}</span></div>'
     )
 
 
 def _score_table(scores: Mapping[str, Score]) -> str:
     bodies = [
         f'<tbody><tr><th colspan="6" scope="rowgroup">{group}</th></tr>{"".join(map(_score_row, members))}</tbody>'
-        for group, members in groupby(scores.values(), key=lambda one: one.measure.group)
+        for group, members in groupby(scores.values(), key=lambda score: score.measure.group)
     ]
     head = (
         '<thead><tr><th>name</th><th>what it says</th><th></th><th class="number">score</th>'
@@ -146,65 +147,67 @@ def _score_table(scores: Mapping[str, Score]) -> str:
     return f'<table class="scores">{head}{"".join(bodies)}</table>'
 
 
-def _score_row(one: Score) -> str:
-    drawn = one.value is not None and one.measure.unit in ("share", "mean")
-    meaning = one.measure.meaning if one.count else "no question says anything about it"
+def _score_row(score: Score) -> str:
+    has_bar = score.value is not None and score.measure.unit in ("share", "mean")
+    meaning = score.measure.meaning if score.count else "no question says anything about it"
     return (
-        f'<tr><td><code>{one.measure.name}</code></td><td class="quiet">{meaning}</td>'
-        f"<td>{bar(one.value or 0.0, one.low, one.high) if drawn else ''}</td>"
-        f'<td class="number">{one.shown()}</td><td class="number quiet">{one.shown_interval()}</td>'
-        f'<td class="number quiet">{one.count}</td></tr>'
+        f'<tr><td><code>{score.measure.name}</code></td><td class="quiet">{meaning}</td>'
+        f"<td>{bar(score.value or 0.0, score.low, score.high) if has_bar else ''}</td>"
+        f'<td class="number">{score.formatted()}</td><td class="number quiet">{score.formatted_interval()}</td>'
+        f'<td class="number quiet">{score.count}</td></tr>'
     )
 
 
-def _confidence(error: Score, outcomes: Sequence[Outcome]) -> str:
+def _confidence_panel(error: Score, outcomes: Sequence[Outcome]) -> str:
     return f"""<div class="panel"><h2>Does confidence mean what it says?</h2>
 {reliability_diagram(reliability(outcomes))}
 <p class="quiet small">Height: the share of answers that were right. On the dashed line confidence is exact; above
 it, it is too modest; below it, too sure. Larger points are more answers; refusals are the point at 0.
-On average it is off by {error.shown()}.</p></div>"""
+On average it is off by {error.formatted()}.</p></div>"""
 
 
-def _latency(scores: Mapping[str, Score], outcomes: Sequence[Outcome]) -> str:
-    marks = [(f"p{name} {scores[f'p{name}_ms'].shown()}", scores[f"p{name}_ms"].value or 0.0) for name in (50, 95)]
-    drawn = histogram([one.seconds * 1000 for one in outcomes], marks=marks)
+def _latency_panel(scores: Mapping[str, Score], outcomes: Sequence[Outcome]) -> str:
+    marks = [(f"p{name} {scores[f'p{name}_ms'].formatted()}", scores[f"p{name}_ms"].value or 0.0) for name in (50, 95)]
+    chart = histogram([outcome.seconds * 1000 for outcome in outcomes], marks=marks)
     return f"""<div class="panel"><h2>How long does an answer take?</h2>
-{drawn}
+{chart}
 <p class="quiet small">From the question to the last word, one question at a time. Slower answers than the scale
 shows are in the last column.</p></div>"""
 
 
-def _worst(outcomes: Sequence[Outcome]) -> str:
-    """What went wrong, the surest first: a wrong answer that sounds sure misleads most."""
-    wrong = sorted((one for one in outcomes if one.complaint), key=lambda one: -one.answer.confidence)
+def _problems(outcomes: Sequence[Outcome]) -> str:
+    """The questions that went wrong, the highest confidence first: a wrong answer that sounds sure misleads most."""
+    wrong = sorted(
+        (outcome for outcome in outcomes if outcome.complaint), key=lambda outcome: -outcome.answer.confidence
+    )
     if not wrong:
         return "<h2>Nothing went wrong</h2>"
-    more = f'<p class="quiet">and {len(wrong) - _WORST} more</p>' if len(wrong) > _WORST else ""
-    shown = "".join(_details(one, is_open=place == 0) for place, one in enumerate(wrong[:_WORST]))
+    more = f'<p class="quiet">and {len(wrong) - _MAX_PROBLEMS} more</p>' if len(wrong) > _MAX_PROBLEMS else ""
+    details = "".join(_details(outcome, is_open=place == 0) for place, outcome in enumerate(wrong[:_MAX_PROBLEMS]))
     return f"""<h2>What went wrong: {len(wrong)} of {len(outcomes)}</h2>
 <p class="quiet">The surest first: a wrong answer that sounds sure misleads most.</p>
-{shown}{more}"""
+{details}{more}"""
 
 
-def _details(one: Outcome, *, is_open: bool) -> str:
-    question = one.question
-    wants = [
+def _details(outcome: Outcome, *, is_open: bool) -> str:
+    question = outcome.question
+    named = [
         ("file", question.relevant),
         ("heading", question.relevant_sections),
         ("key answer", question.answers),
     ]
-    expected = "".join(f'<p><span class="quiet">{what}</span> {_any_of(named)}</p>' for what, named in wants if named)
-    nothing = "<p>A refusal: the documents do not cover this.</p>"
+    expected = "".join(f'<p><span class="quiet">{what}</span> {_any_of(names)}</p>' for what, names in named if names)
+    refusal = "<p>A refusal: the documents do not cover this.</p>"
     rows = "".join(
-        _found_row(rank, passage, one) for rank, passage in enumerate(one.ranking[:_SHOWN_PASSAGES], start=1)
+        _passage_row(rank, passage, outcome) for rank, passage in enumerate(outcome.ranking[:_MAX_PASSAGES], start=1)
     )
-    certainty = "declined" if one.declined else f"confidence {one.answer.confidence:.0%}"
+    certainty = "declined" if outcome.declined else f"confidence {outcome.answer.confidence:.0%}"
     return f"""<details{" open" if is_open else ""}>
-<summary><span class="badge">{one.complaint}</span>{_said(question.text)}
-<span class="quiet small">{_said(question.id)}, {certainty}</span></summary>
+<summary><span class="badge">{outcome.complaint}</span>{_escape(question.text)}
+<span class="quiet small">{_escape(question.id)}, {certainty}</span></summary>
 <div class="inside">
-<div><h3>What was expected</h3>{nothing if question.unanswerable else expected}</div>
-<div><h3>What was answered</h3><p class="words">{_said(one.text)}</p></div>
+<div><h3>What was expected</h3>{refusal if question.unanswerable else expected}</div>
+<div><h3>What was answered</h3><p class="words">{_escape(outcome.text)}</p></div>
 <div><h3>What was found</h3><table class="found"><thead><tr><th>rank</th><th>passage</th>
 <th class="number">score</th></tr></thead>{rows}</table></div>
 </div>
@@ -213,29 +216,30 @@ def _details(one: Outcome, *, is_open: bool) -> str:
 
 
 def _any_of(names: Sequence[str]) -> str:
-    return ' <span class="quiet">or</span> '.join(f"<code>{_said(name)}</code>" for name in names)
+    return ' <span class="quiet">or</span> '.join(f"<code>{_escape(name)}</code>" for name in names)
 
 
-def _found_row(rank: int, passage: Passage, one: Outcome) -> str:
+def _passage_row(rank: int, passage: Passage, outcome: Outcome) -> str:
     chunk = passage.chunk
-    right = not one.question.unanswerable and chunk.source in one.question.files
+    right = not outcome.question.unanswerable and chunk.source in outcome.question.files
     page = f", page {chunk.page}" if chunk.page else ""
-    name = f"{_said(chunk.source)}{page}"
+    name = f"{_escape(chunk.source)}{page}"
     file = f'<span class="right">{name} ✓</span>' if right else name
     return (
-        f'<tr><td class="quiet">{rank}</td><td>{file} <span class="quiet">{_said(chunk.section)}</span>'
-        f'<div class="small quiet">{_said(excerpt(passage))}</div></td><td class="number">{passage.score:.2f}</td></tr>'
+        f'<tr><td class="quiet">{rank}</td><td>{file} <span class="quiet">{_escape(chunk.section)}</span>'
+        f'<div class="small quiet">{_escape(excerpt(passage))}</div></td>'
+        f'<td class="number">{passage.score:.2f}</td></tr>'
     )
 
 
-def _every(outcomes: Sequence[Outcome]) -> str:
+def _all_questions(outcomes: Sequence[Outcome]) -> str:
     rows = "".join(
-        f"<tr><td>{_said(one.question.id)}</td><td>{_said(one.question.text)}</td>"
-        f'<td class="number">{_rank(one.by_file)}</td><td class="number">{_rank(one.by_heading)}</td>'
-        f'<td class="number">{_rank(one.by_passage)}</td>'
-        f'<td class="number">{"declined" if one.declined else f"{one.answer.confidence:.0%}"}</td>'
-        f'<td class="number">{one.seconds * 1000:.0f} ms</td><td>{one.complaint or ""}</td></tr>'
-        for one in outcomes
+        f"<tr><td>{_escape(outcome.question.id)}</td><td>{_escape(outcome.question.text)}</td>"
+        f'<td class="number">{_rank(outcome.by_file)}</td><td class="number">{_rank(outcome.by_heading)}</td>'
+        f'<td class="number">{_rank(outcome.by_passage)}</td>'
+        f'<td class="number">{"declined" if outcome.declined else f"{outcome.answer.confidence:.0%}"}</td>'
+        f'<td class="number">{outcome.seconds * 1000:.0f} ms</td><td>{outcome.complaint or ""}</td></tr>'
+        for outcome in outcomes
     )
     return f"""<h2>Every question</h2>
 <details><summary>{len(outcomes)} questions, with the rank of the right file, heading and passage</summary>

@@ -1,6 +1,6 @@
-"""Golden questions: what readers ask, where the answer stands, and a few words it has to contain.
+"""Golden questions: what readers ask, where the answer is, and words that it must contain.
 
-Knows the file they come in, never what was answered.
+This module reads the JSONL file; it knows nothing of answers.
 """
 
 import re
@@ -14,7 +14,7 @@ _PAGE = re.compile(r"#page=(\d+)$")
 
 
 class Span(BaseModel):
-    """Where an answer stands in its document, in characters; `text`, where given, says what stands there."""
+    """The position of an answer in its document, in characters, and optionally the text there."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -24,8 +24,8 @@ class Span(BaseModel):
 
 
 class Question(BaseModel):
-    """A line of the file: `relevant` are paths (a PDF's may end in `#page=3`), `relevant_sections` path#Heading,
-    `answers` alternatives, `spans` places in the relevant document."""
+    """A line of the file. `relevant`: paths (of a PDF also with `#page=3`); `relevant_sections`: path#Heading;
+    `answers`: alternatives; `spans`: positions in the relevant document."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
@@ -40,22 +40,25 @@ class Question(BaseModel):
     @property
     def files(self) -> tuple[str, ...]:
         """The relevant paths, without their pages."""
-        return tuple(dict.fromkeys(_PAGE.sub("", place) for place in self.relevant))
+        return tuple(dict.fromkeys(_PAGE.sub("", path) for path in self.relevant))
 
     @property
     def pages(self) -> tuple[tuple[str, int], ...]:
-        """The relevant pages, for files that have any."""
-        found = [(place, _PAGE.search(place)) for place in self.relevant]
-        return tuple((place[: page.start()], int(page[1])) for place, page in found if page)
+        """The relevant pages, each with its path, where `relevant` names any."""
+        matches = [(path, _PAGE.search(path)) for path in self.relevant]
+        return tuple((path[: match.start()], int(match[1])) for path, match in matches if match)
 
     @property
     def sections(self) -> tuple[tuple[str, str], ...]:
         """The relevant headings, each with its path."""
-        return tuple((path, heading) for path, _, heading in (one.partition("#") for one in self.relevant_sections))
+        return tuple((path, heading) for path, _, heading in (name.partition("#") for name in self.relevant_sections))
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Every question of a JSONL file; one without an id gets its line's number, a line that is none is named."""
+    """The questions of a JSONL file. One without an id gets the number of its line.
+
+    Raises SettingsError with the line's number for a line that is no question.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -67,16 +70,15 @@ def read_questions(path: Path) -> list[Question]:
         try:
             question = Question.model_validate_json(line)
         except ValidationError as error:
-            raise SettingsError(f"{path}:{number}: not a question ({_first(error)})") from error
+            raise SettingsError(f"{path}:{number}: not a question ({_first_error(error)})") from error
         questions.append(question if question.id else question.model_copy(update={"id": str(number)}))
     if not questions:
         raise SettingsError(f"{path}: no question in this file")
     return questions
 
 
-def _first(error: ValidationError) -> str:
-    """The first thing that is wrong."""
+def _first_error(error: ValidationError) -> str:
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"])
-    wrong = "it is empty" if first["type"] == "string_pattern_mismatch" else first["msg"]
-    return f"{field}: {wrong}" if field else wrong
+    message = "it is empty" if first["type"] == "string_pattern_mismatch" else first["msg"]
+    return f"{field}: {message}" if field else message

@@ -1,7 +1,7 @@
-"""Ask golden questions through the same flow as any reader, and note what came of each.
+"""Ask golden questions through the answer flow, and record the outcome of each.
 
-An answer is judged as a reader gets it, from five passages. The ranking is looked at ten deep, so it comes from a
-second search: a flow told to look at ten would answer from ten.
+An answer is scored as a reader gets it, from five passages. The ranking is scored ten deep, so it comes from a
+second search: a flow that retrieves ten passages would also answer from ten.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,14 +14,22 @@ from citewell.answer.engines import AnswerEngines
 from citewell.answer.reply import NumberedMarkers
 from citewell.answer.retrieval import retrieve
 from citewell.evaluate.questions import Question
-from citewell.evaluate.relevance import DEPTH, Kept, Placement, Wanted, place, says, wanted
+from citewell.evaluate.relevance import (
+    DEPTH,
+    IndexedDocument,
+    Placement,
+    Relevant,
+    contains_answer,
+    find_relevant,
+    place_items,
+)
 from citewell.models import Answer, Passage, Project, Segment
 from citewell.ports import Library
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Whether a citation leads to the words it stands for; `quotes` is None where the answer is not a quotation."""
+    """Whether a citation leads to its passage; `quotes`: whether the passage contains the quote, None if none."""
 
     resolves: bool
     quotes: bool | None
@@ -29,14 +37,14 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A question, what was answered, and what was found."""
+    """A question, its answer, and the passages that were retrieved."""
 
     question: Question
     text: str
     answer: Answer
     ranking: tuple[Passage, ...]
     """The first ten passages."""
-    wanted: Wanted
+    relevant: Relevant
     citations: tuple[Citation, ...]
     seconds: float
 
@@ -46,54 +54,56 @@ class Outcome:
 
     @property
     def by_file(self) -> Placement | None:
-        return place(self._ids, self.wanted.files)
+        return place_items(self._ids, self.relevant.files)
 
     @property
     def by_heading(self) -> Placement | None:
-        return place(self._ids, self.wanted.headings)
+        return place_items(self._ids, self.relevant.headings)
 
     @property
     def by_passage(self) -> Placement | None:
-        return place(self._ids, self.wanted.passages)
+        return place_items(self._ids, self.relevant.passages)
 
     @property
-    def words(self) -> str:
-        """The answer without its marks."""
+    def answer_text(self) -> str:
+        """The answer without its citation markers."""
         return " ".join(segment.text for segment in self.answer.segments)
 
     @property
-    def says_key(self) -> bool | None:
-        """Whether the answer says one of the key answers; None where none is asked for."""
+    def has_key_answer(self) -> bool | None:
+        """Whether the answer contains one of the key answers; None if the question has none."""
         if self.question.unanswerable or not self.question.answers:
             return None
-        return not self.declined and says(self.words, self.question.answers)
+        return not self.declined and contains_answer(self.answer_text, self.question.answers)
 
     @property
-    def answered_rightly(self) -> bool | None:
-        """What confidence foretells: an answer was given, from passages that include the right file, and it says a
-        key answer where the question has any. Never so for a question that is not covered, nor for a refusal.
+    def is_right(self) -> bool | None:
+        """What confidence predicts: there is an answer, from passages that include the right file, and it contains
+        a key answer if the question has any. False for uncovered questions and for refusals.
 
-        None where a covered question names neither file nor key, so nobody can tell.
+        None if a covered question names neither file nor key answer.
         """
         if self.question.unanswerable or self.declined:
             return False
         right_file = {passage.chunk.source for passage in self.answer.retrieved} & set(self.question.files)
         checks = [bool(right_file)] if self.question.files else []
-        checks += [self.says_key] if self.says_key is not None else []
+        checks += [self.has_key_answer] if self.has_key_answer is not None else []
         return all(checks) if checks else None
 
     @property
     def complaint(self) -> str | None:
-        """What went wrong, the root of it first; None when nothing did."""
+        """What went wrong; of several, the one that causes the others. None if nothing did."""
         if self.question.unanswerable:
             return None if self.declined else "answered, though not covered"
-        wrongs = {
-            "right file not found": self.by_file is not None and not self.by_file.within(5),
+        problems = {
+            "right file not found": self.by_file is not None and not self.by_file.is_hit_at(5),
             "declined, though covered": self.declined,
-            "key answer missing": self.says_key is False,
-            "a citation does not hold": any(not one.resolves or one.quotes is False for one in self.citations),
+            "key answer missing": self.has_key_answer is False,
+            "a citation does not hold": any(
+                not citation.resolves or citation.quotes is False for citation in self.citations
+            ),
         }
-        return next((what for what, wrong in wrongs.items() if wrong), None)
+        return next((name for name, applies in problems.items() if applies), None)
 
     @property
     def _ids(self) -> list[str]:
@@ -101,7 +111,7 @@ class Outcome:
 
 
 def excerpt(passage: Passage) -> str:
-    """How a passage begins, on one line."""
+    """The first 200 characters of a passage, on one line."""
     return " ".join(passage.chunk.text.split())[:200]
 
 
@@ -113,43 +123,43 @@ async def run_questions(
     library: Library,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> list[Outcome]:
-    """Ask each question on its own, one after the other, as a reader would."""
-    stacks = _Stacks(library, {one.path: one.id for one in await library.documents(project)})
+    """Ask the questions one after the other, each without a conversation before it."""
+    documents = _Documents(library, {document.path: document.id for document in await library.documents(project)})
     outcomes: list[Outcome] = []
-    if questions:  # the first search loads the model, which no reader of a running server waits for
-        await _ranking(questions[0], project=project, engines=engines)
+    if questions:  # the first search loads the model, which readers of a running server do not wait for
+        await _retrieve(questions[0], project=project, engines=engines)
     for question in questions:
-        outcomes.append(await _ask(question, project=project, engines=engines, stacks=stacks))
+        outcomes.append(await _ask(question, project=project, engines=engines, documents=documents))
         progress(len(outcomes), len(questions))
     return outcomes
 
 
-class _Stacks:
+class _Documents:
     """The project's documents, each fetched once."""
 
     def __init__(self, library: Library, paths: dict[str, UUID]) -> None:
         self._library = library
         self._paths = paths
         self._ids = frozenset(paths.values())
-        self._fetched: dict[UUID, Kept | None] = {}
+        self._fetched: dict[UUID, IndexedDocument | None] = {}
 
-    async def named(self, question: Question) -> dict[str, Kept]:
-        """The documents that a question names, by path; those that are not there are left out."""
+    async def named_by(self, question: Question) -> dict[str, IndexedDocument]:
+        """The documents that a question names and the project has, by path."""
         paths = dict.fromkeys([*question.files, *(path for path, _ in question.sections)])
-        found = {path: await self.fetch(self._paths[path]) for path in paths if path in self._paths}
-        return {path: one for path, one in found.items() if one}
+        fetched = {path: await self.fetch(self._paths[path]) for path in paths if path in self._paths}
+        return {path: document for path, document in fetched.items() if document}
 
-    async def fetch(self, document_id: UUID) -> Kept | None:
+    async def fetch(self, document_id: UUID) -> IndexedDocument | None:
         if document_id not in self._fetched:
             document = await self._library.document(document_id) if document_id in self._ids else None
             chunks = (
                 [chunk async for batch in self._library.chunks(document_id) for _, chunk in batch] if document else []
             )
-            self._fetched[document_id] = Kept(document, tuple(chunks)) if document else None
+            self._fetched[document_id] = IndexedDocument(document, tuple(chunks)) if document else None
         return self._fetched[document_id]
 
 
-async def _ask(question: Question, *, project: Project, engines: AnswerEngines, stacks: _Stacks) -> Outcome:
+async def _ask(question: Question, *, project: Project, engines: AnswerEngines, documents: _Documents) -> Outcome:
     began = perf_counter()
     pieces = flow.answer(question.text, project=project, engines=engines)
     text, answer = await flow.collect(pieces, NumberedMarkers().render)
@@ -158,50 +168,47 @@ async def _ask(question: Question, *, project: Project, engines: AnswerEngines, 
         question=question,
         text=text,
         answer=answer,
-        ranking=await _ranking(question, project=project, engines=engines),
-        wanted=wanted(question, await stacks.named(question)),
-        citations=tuple([one for segment in answer.segments for one in await _checked(segment, stacks)]),
+        ranking=await _retrieve(question, project=project, engines=engines),
+        relevant=find_relevant(question, await documents.named_by(question)),
+        citations=tuple(
+            [citation for segment in answer.segments for citation in await _check_citations(segment, documents)]
+        ),
         seconds=seconds,
     )
 
 
-async def _ranking(question: Question, *, project: Project, engines: AnswerEngines) -> tuple[Passage, ...]:
-    asked = " ".join(question.text.split())
-    found = await retrieve(
-        asked,
-        project=project.id,
-        engines=engines,
-        limit=DEPTH,
-    )
-    return found.passages
+async def _retrieve(question: Question, *, project: Project, engines: AnswerEngines) -> tuple[Passage, ...]:
+    text = " ".join(question.text.split())
+    retrieval = await retrieve(text, project=project.id, engines=engines, limit=DEPTH)
+    return retrieval.passages
 
 
-async def _checked(segment: Segment, stacks: _Stacks) -> list[Citation]:
-    """Each citation of a segment, followed to the library as a reader would follow it."""
+async def _check_citations(segment: Segment, documents: _Documents) -> list[Citation]:
+    """Look up each citation of a segment in the library, as a reader would."""
     return [
         Citation(
-            resolves=_resolves(passage, await stacks.fetch(passage.chunk.document_id)),
+            resolves=_resolves(passage, await documents.fetch(passage.chunk.document_id)),
             quotes=_quotes(segment.text, passage) if segment.start is not None and position == 0 else None,
         )
         for position, passage in enumerate(segment.passages)
     ]
 
 
-def _resolves(passage: Passage, kept: Kept | None) -> bool:
+def _resolves(passage: Passage, indexed: IndexedDocument | None) -> bool:
     chunk = passage.chunk
     return (
-        kept is not None
-        and any(one.id == chunk.id for one in kept.chunks)
-        and kept.document.text[chunk.start : chunk.end] == chunk.text
+        indexed is not None
+        and any(known.id == chunk.id for known in indexed.chunks)
+        and indexed.document.text[chunk.start : chunk.end] == chunk.text
     )
 
 
-def _quotes(said: str, passage: Passage) -> bool:
-    """Whether the passage says these words; line by line, since rows of one table are quoted under its header."""
+def _quotes(quote: str, passage: Passage) -> bool:
+    """Whether the passage contains the quote; line by line, since rows of a table are quoted under its header."""
     text = _prose(passage.chunk.text)
-    return all(_prose(line) in text for line in said.splitlines())
+    return all(_prose(line) in text for line in quote.splitlines())
 
 
 def _prose(text: str) -> str:
-    """As an answer quotes it: on one line, without the marks of a block quotation."""
+    """A text as an answer quotes it: on one line, without the marks of a block quotation."""
     return " ".join(word for line in text.splitlines() for word in line.lstrip("> \t").split())

@@ -1,4 +1,4 @@
-"""Bounds that scores have to keep, so that a build can fail when answers get worse. Pure."""
+"""Thresholds for scores, so that a build can fail when answers get worse. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from citewell.errors import SettingsError
-from citewell.evaluate.scores import MEASURES, Score, show
+from citewell.evaluate.scores import MEASURES, Score, format_value
 
 Side = Literal["min", "max"]
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A score and the least (or most) it may be."""
+    """The minimum or maximum of a score."""
 
     name: str
     side: Side
@@ -21,9 +21,9 @@ class Threshold:
 
     @classmethod
     def parse(cls, side: Side, text: str) -> "Threshold":
-        """Gate.parse("min", "hit@5=0.9"); what is no score or no number is refused with what there is."""
+        """Threshold.parse("min", "hit@5=0.9"). Raises SettingsError for an unknown score or a bad number."""
         name, _, number = text.partition("=")
-        measures = {one.name: one for one in MEASURES}
+        measures = {measure.name: measure for measure in MEASURES}
         if (name := name.strip()) not in measures:
             raise SettingsError(f"--{side} {text}: {name!r} is not a score; these are: {', '.join(measures)}")
         try:
@@ -37,7 +37,7 @@ class Threshold:
         return cls(name, side, bound)
 
     def passes(self, scores: Mapping[str, Score]) -> bool:
-        """A score that no question speaks about keeps no bound: a gate that was not measured must not look passed."""
+        """Whether the score is within the threshold. A score without cases fails: it was not measured."""
         value = scores[self.name].value
         if value is None:
             return False
@@ -45,9 +45,9 @@ class Threshold:
         return value >= self.bound - slack if self.side == "min" else value <= self.bound + slack
 
     def failure(self, scores: Mapping[str, Score]) -> str:
-        found = scores[self.name]
-        unit = found.measure.unit
-        wanted = f"{'at least' if self.side == 'min' else 'at most'} {show(self.bound, unit)}"
-        if found.value is None:
-            return f"{self.name} should be {wanted}, but no question says anything about it"
-        return f"{self.name} is {found.shown()} (n {found.count}), should be {wanted}"
+        """The error message for a score outside the threshold."""
+        score = scores[self.name]
+        bound = f"{'at least' if self.side == 'min' else 'at most'} {format_value(self.bound, score.measure.unit)}"
+        if score.value is None:
+            return f"{self.name} should be {bound}, but no question says anything about it"
+        return f"{self.name} is {score.formatted()} (n {score.count}), should be {bound}"

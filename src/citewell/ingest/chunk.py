@@ -81,9 +81,9 @@ def chunk(
     chunks: list[Chunk] = []
     warnings: list[str] = []
     occurrences: Counter[tuple[str, str]] = Counter()
-    for section in _sections(document):
+    for section in _split_sections(document):
         title = section.headings[-1] if section.headings else document.title
-        for start, end in _spans(text, section, size):
+        for start, end in _chunk_spans(text, section, size):
             chunk_text = text[start:end]
             content = content_hash(document.title, title, chunk_text, occurrence=occurrences[title, chunk_text])
             occurrences[title, chunk_text] += 1
@@ -147,7 +147,7 @@ def _has_more_tokens(text: str, tokens: int) -> bool:
     return count_tokens(text) > tokens
 
 
-def _sections(document: ParsedDocument) -> Iterator[_Section]:
+def _split_sections(document: ParsedDocument) -> Iterator[_Section]:
     """The text under each heading. A heading without text of its own belongs to the next section."""
     path: list[Block] = []
     start = 0
@@ -157,27 +157,27 @@ def _sections(document: ParsedDocument) -> Iterator[_Section]:
             body.append(block)
             continue
         if body:
-            yield _section(path, document.title, start, block.start, body)
+            yield _make_section(path, document.title, start, block.start, body)
             body, start = [], block.start
         path = [*(above for above in path if above.level < block.level), block]
     if body or document.text[start:].strip():
-        yield _section(path, document.title, start, len(document.text), body)
+        yield _make_section(path, document.title, start, len(document.text), body)
 
 
-def _section(path: Sequence[Block], chapter: str, start: int, end: int, body: Sequence[Block]) -> _Section:
+def _make_section(path: Sequence[Block], chapter: str, start: int, end: int, body: Sequence[Block]) -> _Section:
     """A section with the headings above it, without the chapter's title, which is stored separately."""
     headings = tuple(heading.title for heading in path if heading.title and heading.title != chapter)
     return _Section(headings, path[-1].anchor if path else "", start, end, tuple(body))
 
 
-def _spans(text: str, section: _Section, size: ChunkSize) -> Iterator[tuple[int, int]]:
+def _chunk_spans(text: str, section: _Section, size: ChunkSize) -> Iterator[tuple[int, int]]:
     """The start and end of each of the section's chunks."""
     if (whole := _trim(text, section.start, section.end)) is None:
         return
     if not _has_more_tokens(text[slice(*whole)], size.largest) or not section.blocks:  # a heading alone is never split
         yield whole
         return
-    for start, stop in _fill_chunks(text, _units(text, section, size), size):
+    for start, stop in _fill_chunks(text, _section_units(text, section, size), size):
         if (span := _trim(text, start, stop)) is not None:
             yield span
 
@@ -208,7 +208,7 @@ def _fill_chunks(text: str, units: list[_Unit], size: ChunkSize) -> Iterator[tup
         yield current[0].start, current[-1].end
 
 
-def _units(text: str, section: _Section, size: ChunkSize) -> list[_Unit]:
+def _section_units(text: str, section: _Section, size: ChunkSize) -> list[_Unit]:
     """The section's paragraphs, lists and tables. A list or table that fits a chunk is one unit; others are split.
 
     Each unit ends where the next begins, and the first begins with the heading, so no line is lost.

@@ -89,16 +89,16 @@ async def remove_documents(documents: Sequence[UUID], *, engines: IngestEngines)
     """Remove documents from the library and from the index."""
     base = await _publish_intact_generation(engines, reembed=False)
     if base is not None:
-        changes = _removal(documents)
+        changes = _removal_changes(documents)
     else:
-        changes = _embed_library(engines, ChunkEmbedder(engines.embedder, engines.cache), without=documents)
+        changes = _library_changes(engines, ChunkEmbedder(engines.embedder, engines.cache), without=documents)
     await _publish(changes, base=base, removed=documents, engines=engines)
 
 
 async def rebuild_index(engines: IngestEngines) -> None:
     """Build the index again from the library. Only chunks that are not in the cache are embedded."""
     await usable_generation(engines, reembed=False)
-    changes = _embed_library(engines, ChunkEmbedder(engines.embedder, engines.cache), without=())
+    changes = _library_changes(engines, ChunkEmbedder(engines.embedder, engines.cache), without=())
     await _publish(changes, base=None, removed=[], engines=engines)
 
 
@@ -186,17 +186,17 @@ class _IndexUpdate:
         `from_scratch` (a first run, a lost index, another model) adds all other documents of the library.
         """
         yield Change(remove=removed)
-        async for change in self._embed_files(files):
+        async for change in self._file_changes(files):
             yield change
         if from_scratch:
             without = self._updated_documents.union(removed)
             progress = self._reembed_progress
-            async for change in _embed_library(self._engines, self._embedder, without=without, progress=progress):
+            async for change in _library_changes(self._engines, self._embedder, without=without, progress=progress):
                 yield change
         self._run.stage = "publishing"
 
-    async def _embed_files(self, files: Sequence[SourceFile]) -> AsyncIterator[Change]:
-        """For each file: remove its old chunks, then add the new ones."""
+    async def _file_changes(self, files: Sequence[SourceFile]) -> AsyncIterator[Change]:
+        """Parse, chunk and embed each file: its old chunks are removed, the new ones added."""
         pending: list[ProjectChunk] = []
         async for document in self._read_documents(files):
             yield Change(remove=[document.document.id])
@@ -232,18 +232,18 @@ class _IndexUpdate:
         self._unstaged.clear()
 
 
-async def _removal(documents: Sequence[UUID]) -> AsyncIterator[Change]:
+async def _removal_changes(documents: Sequence[UUID]) -> AsyncIterator[Change]:
     yield Change(remove=documents)
 
 
-async def _embed_library(
+async def _library_changes(
     engines: IngestEngines,
     embedder: ChunkEmbedder,
     *,
     without: Collection[UUID],
     progress: Progress = _no_progress,
 ) -> AsyncIterator[Change]:
-    """Add every chunk of the library, except those of some documents."""
+    """Embed and add every chunk of the library, except those of some documents."""
     total = 0
     if progress is not _no_progress:
         async for stored in engines.library.chunks():

@@ -89,13 +89,13 @@ async def _process(
         case "delete":
             if upload.attempts > _MAX_ATTEMPTS:
                 return "it could not be removed"
-            await _remove(upload, projects, engines)
+            await _delete(upload, projects, engines)
             return None
         case never:
             assert_never(never)
 
 
-async def _remove(upload: Upload, projects: Projects, engines: IngestEngines) -> None:
+async def _delete(upload: Upload, projects: Projects, engines: IngestEngines) -> None:
     """Delete one document; an upload without a path deletes the whole project."""
     known = await engines.library_writer.known_documents(upload.project)
     if documents := [document_id(upload.project, path) for path in known if upload.path in ("", path)]:

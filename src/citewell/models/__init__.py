@@ -1,4 +1,4 @@
-"""What things are: the nouns every other room speaks in. No I/O and no policy."""
+"""The data types that all packages share. No I/O and no policy."""
 
 from citewell.models.answers import (
     QUOTED,
@@ -17,7 +17,7 @@ from citewell.models.answers import (
 )
 from citewell.models.documents import (
     DEFAULT_PROJECT,
-    PROJECTS,
+    PROJECT_NAMESPACE,
     Block,
     BlockKind,
     Chunk,
@@ -41,7 +41,7 @@ from citewell.models.records import Evaluation, Feedback, Gap, Key, Owner, Scope
 __all__ = [
     "DEFAULT_PROJECT",
     "NO_FILTERS",
-    "PROJECTS",
+    "PROJECT_NAMESPACE",
     "QUOTED",
     "Answer",
     "Block",

@@ -8,7 +8,7 @@ from citewell.models.documents import Chunk
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of a chunk's text that was embedded as one, and how close it is to the question."""
+    """A part of a chunk's text that was embedded as one, and its similarity to the question."""
 
     start: int
     end: int
@@ -17,7 +17,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk that was found, with the cosine of its best window in [0, 1]."""
+    """A retrieved chunk; `score` is the cosine of its best window, in [0, 1]."""
 
     chunk: Chunk
     score: float
@@ -25,30 +25,30 @@ class Passage:
     mean_score: float = 0.0
     """The cosine of the mean of its windows."""
     sentence_stems: tuple[tuple[str, ...], ...] = ()
-    """The stems of its sentences, as the index keeps them."""
+    """The stems of each of its sentences, as the index stores them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cite:
-    """In a stream of text: the words just before rest on this passage."""
+    """In a stream: the text just before is supported by this passage."""
 
     passage: Passage
 
 
 @dataclass(frozen=True, slots=True)
 class StageReached:
-    """In a stream: what is being done now. It has no words."""
+    """In a stream: what is being done now. It has no text."""
 
     stage: Literal["retrieving", "generating"]
 
 
 Piece: TypeAlias = str | Cite | StageReached
-"""What an answer is streamed as; a door turns each `Cite` into its own kind of mark."""
+"""What an answer is streamed as; each endpoint renders a `Cite` as its own kind of citation marker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question as it was asked, and the words it was answered with."""
+    """A question and its answer."""
 
     question: str
     answer: str
@@ -62,90 +62,91 @@ Verdict = Literal["supported", "weak", "unsupported", "uncited"]
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How well the cited words bear a sentence out: the verdict, and how likely it is that they do."""
+    """Whether the cited text supports a sentence: the verdict, and its probability."""
 
     verdict: Verdict
     score: float
 
 
 QUOTED = Support("supported", 1.0)
-"""Of a quotation: it is what the passage says."""
+"""The support of a quote, which is the passage's own text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Words of an answer, the passages they rest on, and, for a quotation, where in the first one it begins."""
+    """A part of an answer, the passages that it cites, and, for a quote, where in the first one it begins."""
 
     text: str
     passages: tuple[Passage, ...]
     start: int | None = None
     support: Support | None = None
-    """None where nothing is claimed."""
+    """None if the text makes no claim."""
     quotes: tuple[tuple[Passage, str], ...] = ()
-    """For each citation in the words, in order: what is cited, and which of its words this rests on, verbatim.
+    """For each citation in the text, in order: the passage, and the words of it that support the text, verbatim.
 
-    None of its words, where they are not a quotation and none comes near to them.
+    The words are "" if the text is no quote and no sentence of the passage comes near.
     """
 
     def source_words(self, passage: Passage) -> tuple[str, int | None]:
-        """The words of a passage that this rests on, and where in the passage they begin, as far as is known."""
+        """The words of a passage that support this text, and where they begin in it, as far as is known."""
         if self.start is not None or not self.quotes:
             return self.text, self.start
-        words = next((words for one, words in self.quotes if one == passage), "")
+        words = next((words for cited, words in self.quotes if cited == passage), "")
         return (words, passage.chunk.text.find(words)) if words else (passage.chunk.text, None)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """What an LLM counted: tokens it read, and tokens it wrote. None where it did not say."""
+    """How many tokens an LLM read and wrote, as it reports them; None if it does not."""
 
     prompt_tokens: int | None = None
     answer_tokens: int | None = None
     truncated: bool = False
-    """Whether it wrote as much as it may, and had not finished."""
+    """Whether it stopped at the limit of its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the answer flow ends with. `confidence` is 0 exactly when nothing was answered."""
+    """The result of the answer flow. `confidence` is 0 if and only if the question was not answered."""
 
     segments: tuple[Segment, ...]
     confidence: float
     mode: Mode
     model: str
     retrieved: tuple[Passage, ...]
-    """Every passage that was looked at, best first."""
+    """Every passage that was retrieved, best first."""
     question: str = ""
-    """As it was understood: a follow-up with what it follows up on."""
+    """The question as it was understood: a follow-up together with what it refers to."""
     nearest: tuple[Passage, ...] = ()
-    """Where nothing was answered: the nearest topics there are, one passage each."""
+    """If the question was not answered: the nearest topics, one passage each."""
     low_confidence: bool = False
-    """Answered, but likelier wrong than right."""
+    """Answered, but more likely wrong than right."""
     usage: TokenUsage | None = None
-    """Where an LLM wrote it."""
+    """The tokens used, if an LLM wrote the answer."""
     notice: str = ""
-    """What the reader should know about how this came about: that no LLM could be asked."""
+    """A remark for the reader: that the LLM was not available."""
 
     @property
     def cited(self) -> tuple[Passage, ...]:
-        """The passages that the answer rests on, in order of first use."""
+        """The passages that the answer cites, in order of first use."""
         by_id = {passage.chunk.id: passage for segment in self.segments for passage in segment.passages}
         return tuple(by_id.values())
 
     def quotes(self, passage: Passage) -> list[str]:
-        """The words of a passage that each citation of it rests on, in order; "" where nobody knows."""
-        cited = (one for segment in self.segments for one in segment.quotes)
-        return [words for one, words in cited if one.chunk.id == passage.chunk.id]
+        """The words of a passage behind each citation of it, in order; "" if unknown."""
+        quotes = (quote for segment in self.segments for quote in segment.quotes)
+        return [words for cited, words in quotes if cited.chunk.id == passage.chunk.id]
 
     def line(self, passage: Passage) -> int:
-        """The line of the document on which the first words taken from a passage stand."""
-        starts = (one.source_words(passage)[1] for one in self.segments if passage in one.passages)
+        """The line of the document where the first words from a passage begin."""
+        citing = (segment for segment in self.segments if passage in segment.passages)
+        starts = (segment.source_words(passage)[1] for segment in citing)
         start = next((start for start in starts if start is not None and start >= 0), 0)
         return passage.chunk.first_line + passage.chunk.text.count("\n", 0, start)
 
     def excerpt(self, passage: Passage, *, length: int) -> str:
-        """The first words that the answer took from a passage, in at most so many characters."""
+        """The first words that the answer took from a passage, at most `length` characters."""
         quoted = (segment.source_words(passage)[0] for segment in self.segments if passage in segment.passages)
-        taken = next(quoted, passage.chunk.text)
-        words = " ".join(taken.split())
+        source = next(quoted, passage.chunk.text)
+        words = " ".join(source.split())
         return words if len(words) <= length else words[: words.rfind(" ", 0, length + 1)] or words[:length]

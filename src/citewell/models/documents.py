@@ -1,4 +1,4 @@
-"""Documents and what they are made of, and ids that never change meaning."""
+"""Documents, their blocks and chunks, and stable ids."""
 
 import hashlib
 import json
@@ -12,27 +12,28 @@ if TYPE_CHECKING:  # nothing here computes, and `citewell --help` should not wai
     from numpy.typing import NDArray
 
 Vector: TypeAlias = "NDArray[np.float32]"
-"""One embedding, of unit length."""
+"""One vector of unit length."""
 
 Matrix: TypeAlias = "NDArray[np.float32]"
-"""Several embeddings, a row each."""
+"""Several vectors, one in each row."""
 
-PROJECTS = UUID("6f0d5b0a-8f0e-5b52-9c3e-2f6f1b6f4c11")
-"""The namespace in which a project's name becomes its id, the same on every machine."""
+PROJECT_NAMESPACE = UUID("6f0d5b0a-8f0e-5b52-9c3e-2f6f1b6f4c11")
+"""The UUID namespace for project ids: a name gives the same id on every machine."""
 
 DEFAULT_PROJECT = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Everything lives in one; nothing is seen from another."""
+    """A separate set of documents. Nothing is shared between projects."""
 
     id: UUID
     name: str
 
     @classmethod
     def named(cls, name: str) -> "Project":
-        return cls(uuid5(PROJECTS, name), name)
+        """The project with this name; the id is derived from it."""
+        return cls(uuid5(PROJECT_NAMESPACE, name), name)
 
 
 BlockKind = Literal["heading", "text", "list", "table", "code", "math"]
@@ -40,10 +41,10 @@ BlockKind = Literal["heading", "text", "list", "table", "code", "math"]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of a document that reads as one thing: a paragraph, a list item, a table, a code block.
+    """A structural unit of a document: a paragraph, a list item, a table, a code block.
 
-    `group` numbers the list or table the block is part of, so that it is kept whole where it fits.
-    `level`, `title` and `anchor` are a heading's; the anchor is the id under which a browser finds it.
+    `group` is the number of the list or table that the block belongs to, which is not split if it fits.
+    `level`, `title` and `anchor` are for headings; the anchor is the HTML id.
     """
 
     kind: BlockKind
@@ -57,10 +58,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """A file as its reader understood it: one canonical text, and where its blocks stand in it.
+    """A parsed file: its text, and the offsets of its blocks.
 
-    `slug` is the address a page asks for itself, `page_starts` the offsets at which its pages begin, `lines` the
-    file's line for each line of the text, where a reader could not keep every line on its line.
+    `slug` is the URL path that the page sets for itself, `page_starts` the offsets of its pages, and `lines` the line
+    of the file for each line of the text, if they differ.
     """
 
     title: str
@@ -73,10 +74,10 @@ class ParsedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A citable stretch of a document. `document.text[start:end] == text`, always.
+    """A citable part of a document. `document.text[start:end] == text`, always.
 
-    The ids are made of what the chunk says, never of where it stands: a citation can go missing when
-    the text changes, but it can never come to mean other words.
+    The id is a hash of the text, not of its position: when the text changes, a citation can become invalid, but it
+    never points to other text.
     """
 
     id: str
@@ -94,26 +95,26 @@ class Chunk:
     last_line: int
     page: int | None = None
     url: str | None = None
-    """The live page, at the chunk's heading."""
+    """The URL of the live page, at the chunk's heading."""
 
     @property
     def label(self) -> str:
-        """Title and section path, as a reader would say where this stands."""
+        """Title and section path: "Title > Chapter > Section"."""
         return " > ".join(dict.fromkeys((self.chapter, *self.headings)))
 
     @property
     def topic(self) -> str:
-        """The label without what stands between title and section."""
+        """Title and innermost section."""
         return " > ".join(dict.fromkeys((self.chapter, *self.headings[-1:])))
 
     @property
     def embedding_key(self) -> str:
-        """Equal for chunks that are embedded alike, wherever they stand."""
+        """The cache key of its embedding: equal for chunks with the same label and text."""
         return _sha256(f"{self.label}\0{self.text}")
 
 
 def content_hash(chapter: str, section: str, text: str, *, occurrence: int = 0) -> str:
-    """What a chunk says, as 64 hex digits; `occurrence` tells repeated texts of a document apart."""
+    """A hash of a chunk's text and headings; `occurrence` distinguishes repeated texts in a document."""
     parts: list[str | int] = [chapter, section, text]
     if occurrence:
         parts.append(occurrence)
@@ -121,12 +122,12 @@ def content_hash(chapter: str, section: str, text: str, *, occurrence: int = 0) 
 
 
 def chunk_id(document_id: UUID, content: str) -> str:
-    """A chunk's citable id: the same bytes in the same document give it on any machine."""
+    """A chunk's id: the same text in the same document has the same id on every machine."""
     return _sha256(f"{document_id}:{content}")
 
 
 def document_id(project: Project, path: str) -> UUID:
-    """A document's id: the same path in the same project gives it every time."""
+    """A document's id: the same path in the same project always has the same id."""
     return uuid5(project.id, path)
 
 
@@ -136,25 +137,25 @@ def _sha256(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What the library keeps of one ingested file."""
+    """What the library stores of an indexed file."""
 
     id: UUID
     path: str
     title: str
     text: str
     fingerprint: str
-    """Of the file's bytes and of how we read them: equal means there is nothing to do."""
+    """A hash of the file's bytes and of the parser's version: if equal, the file is unchanged."""
     part: str = ""
-    """The part of the book it stands in, as its folders are called."""
+    """The part of the book it belongs to, from the names of its folders."""
     url: str | None = None
-    """The live page."""
+    """The URL of the live page."""
     root: str = ""
     """The folder on this machine that its path is relative to; "" for what was uploaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """What is known of a document before its file is opened."""
+    """What the library knows of a document, to see whether its file has changed."""
 
     fingerprint: str
     root: str
@@ -162,7 +163,7 @@ class KnownDocument:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSummary:
-    """A document as a list shows it."""
+    """A document as lists show it, without its text."""
 
     id: UUID
     path: str
@@ -176,7 +177,7 @@ class DocumentSummary:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What stands around a chunk in its document, and how many chunks that has."""
+    """The text around a chunk in its document, and how many chunks the document has."""
 
     before: str
     after: str
@@ -185,13 +186,13 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What became of a chunk that was cited once."""
+    """What became of a cited chunk."""
 
     current: "Chunk | None" = None
-    """The chunk itself, where it stands now."""
+    """The chunk itself, if it still exists."""
     moved_to: "Chunk | None" = None
-    """Where it is gone: the same text in another place."""
+    """Otherwise: a chunk with the same text elsewhere."""
     successor: "Chunk | None" = None
-    """Where neither is left: what now stands in its place in its document."""
+    """Otherwise: the chunk that is now in its place in the document."""
     known: bool = False
-    """Whether there ever was such a chunk."""
+    """Whether such a chunk ever existed."""

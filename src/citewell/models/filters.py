@@ -1,4 +1,4 @@
-"""What a search is narrowed to."""
+"""Filters of a search."""
 
 from dataclasses import dataclass
 
@@ -7,26 +7,26 @@ from citewell.errors import BadFilter
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a search is narrowed to; nothing, unless said. All that is said must hold."""
+    """Limits a search to certain chunks. All filters that are set must match."""
 
     source_url_prefix: str | None = None
-    """How the live page's address begins: an absolute URL, or a path from `/`, whatever the host.
+    """A prefix of the live page's URL: an absolute URL, or a path from `/` on any host.
 
-    Documents that were ingested without an address answer to `/` and their own path.
+    Documents without a URL match `/` and their own path.
     """
     section: str | None = None
     """The innermost heading, exactly."""
     chapter: str | None = None
     """The document's title, exactly."""
     path: str | None = None
-    """One file, or with `/` at its end everything in a folder."""
+    """One file, or, with `/` at the end, all files in a folder."""
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
             value: str | None = getattr(self, name)
             if value is not None and not value.strip():
                 raise BadFilter(f"the filter {name} is empty; leave it out, or say what to narrow the search to")
-            if value is not None and any("\ud800" <= mark <= "\udfff" for mark in value):
+            if value is not None and any("\ud800" <= character <= "\udfff" for character in value):
                 raise BadFilter(f"the filter {name} is not readable text: {value!a}")
         if (prefix := self.source_url_prefix) and not prefix.startswith(("/", "http://", "https://")):
             raise BadFilter(f"the URL prefix {prefix!r} must begin with https://, http:// or /")
@@ -35,7 +35,7 @@ class Filters:
         return any(getattr(self, name) is not None for name in self.__slots__)
 
     def __str__(self) -> str:
-        """In a reader's words: "section “Calibration”, docs/robots/"."""
+        """As a reader sees it: "section “Calibration”, docs/robots/"."""
         parts = [
             f"section “{self.section}”" if self.section else "",
             f"chapter “{self.chapter}”" if self.chapter else "",

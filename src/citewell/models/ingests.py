@@ -1,4 +1,4 @@
-"""How an ingest goes, how it ended, and what one would do."""
+"""Ingest runs: their progress, their result, and the preview of one."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +11,7 @@ Outcome = Literal["running", "done", "failed", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class IngestRun:
-    """An ingest as others may follow it. While `embedding` it counts chunks, else files."""
+    """An ingest run and its progress. In the stage `embedding`, `done` and `total` count chunks, otherwise files."""
 
     id: UUID
     project: UUID
@@ -29,7 +29,7 @@ class IngestRun:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """How an ingest ended; `exit_code` is 0 exactly when `errors` is empty."""
+    """The result of an ingest; `exit_code` is 0 if and only if `errors` is empty."""
 
     files_processed: int
     chunks_created: int
@@ -47,7 +47,7 @@ class IngestResult:
 
 @dataclass(slots=True)
 class Preview:
-    """What an ingest would do: files by path, chunks and embeddings by number."""
+    """What an ingest would do: the paths of files, the numbers of chunks and embeddings."""
 
     added: list[str]
     changed: list[str]

@@ -1,4 +1,4 @@
-"""What outlasts a connection beside the library: conversations, keys and uploads."""
+"""Stored records beside the library: conversations, votes, evaluations, gaps, keys and uploads."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,12 +8,12 @@ from uuid import UUID
 from citewell.models.documents import Project, document_id
 
 Vote = Literal["up", "down"]
-"""What a reader thought of an answer."""
+"""A reader's vote on an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredExchange:
-    """An exchange as it is kept: with the sources and metadata its reader was given."""
+    """A stored question and answer, with the sources and metadata that the reader got."""
 
     session_id: UUID
     timestamp: datetime
@@ -22,23 +22,23 @@ class StoredExchange:
     sources: tuple[dict[str, object], ...] = ()
     metadata: dict[str, object] = field(default_factory=dict)
     complete: bool = True
-    """Whether all was said before the reader left."""
+    """Whether the answer was complete when the reader left."""
     feedback: Vote | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose a session is: a project's, and of the key that opened it ("" where none was needed)."""
+    """Who owns a session: its project, and the id of the API key that created it ("" if none was needed)."""
 
     project: UUID
     key: str = ""
     admin: bool = False
-    """Whether every session of the project may be seen."""
+    """Whether the key may see every session of the project."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """How often readers of a project voted for and against an answer, and the last exchanges they voted on."""
+    """How many votes a project's answers got, up and down, and the latest exchanges with votes."""
 
     up: int
     down: int
@@ -47,7 +47,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How good a project's answers were, by so many golden questions; `scores` as `citewell eval --json` has them."""
+    """Scores of a project's answers to golden questions; `scores` is the output of `citewell eval --json`."""
 
     at: datetime
     questions: int
@@ -56,7 +56,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A question that a project's documents did not answer, as it was last asked."""
+    """An unanswered question, as it was last asked, and how often."""
 
     question: str
     times: int
@@ -69,16 +69,16 @@ Scope = Literal["ask", "admin"]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a key may do. The secret itself is kept nowhere."""
+    """An API key and what it allows. The secret itself is not stored."""
 
     id: str
     name: str
     scope: Scope
     created_at: datetime
     project: UUID | None = None
-    """The only project it opens; none means every one."""
+    """The only project it is for; None means all projects."""
     per_minute: int | None = None
-    """Requests a minute; none means what the settings say."""
+    """Its limit of requests per minute; None means the limit in the settings."""
     revoked_at: datetime | None = None
 
 
@@ -87,7 +87,7 @@ Status = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED"]
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A document on its way in, or out. A "delete" of the path "" is of the project itself, with all it holds."""
+    """A queued upload or deletion of a document. A "delete" of the path "" deletes the whole project."""
 
     id: UUID
     project: Project

@@ -1,4 +1,4 @@
-"""What the flows ask of an engine. Each promise is written here once; adapters keep it silently."""
+"""Interfaces that the flows need and adapters implement. What each promises is documented here, once."""
 
 from citewell.ports.engines import Embeddable, Embedder, Embedding, Entry, Index, Reranker, Search, Writer, WritingTask
 from citewell.ports.library import Audit, Change, IndexBuilder, Ingests, Library, LibraryWriter, VectorCache

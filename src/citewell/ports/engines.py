@@ -1,4 +1,4 @@
-"""What reads, finds, ranks and writes."""
+"""Engines of an answer: embedder, index, reranker and writer."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from citewell.similarity_scale import SimilarityScale
 
 @dataclass(frozen=True, slots=True)
 class Embeddable:
-    """A chunk for the embedder: what it says, and the title and section path it says it under."""
+    """A chunk for the embedder: its text, and its title and section path as `label`."""
 
     label: str
     text: str
@@ -19,17 +19,17 @@ class Embeddable:
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """A passage embedded window by window: a row of `vectors` and a span of its text for each."""
+    """The embedding of a passage: for each window a row of `vectors` and a span of the text."""
 
     vectors: Matrix
     spans: tuple[tuple[int, int], ...]
 
 
 class Embedder(Protocol):
-    """Turns text into unit vectors. `model` names it; vectors of different models never meet.
+    """Turns text into unit vectors. `model` names it; vectors of different models are never compared.
 
-    `fitted` says whether answers were fitted to its cosines; those of any other are measured when an index is made.
-    Raises ModelError where there are no vectors to be had: passages are worth a long wait, a question a short one.
+    `fitted` says whether ranking was fitted to its cosines; the scale of any other model is measured when an index is
+    built. Every method raises ModelError if the model fails: passages after a long wait, a question after a short one.
     """
 
     model: str
@@ -37,17 +37,19 @@ class Embedder(Protocol):
     fitted: bool
 
     async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:
-        """One embedding per passage; every token of a passage is in some window."""
+        """One embedding for each passage; its windows cover the whole text."""
         ...
 
-    async def embed_query(self, text: str) -> Vector: ...
+    async def embed_query(self, text: str) -> Vector:
+        """The vector of a question that a reader waits for."""
+        ...
 
     async def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """A row for each of a few questions for which nobody waits."""
+        """A row for each of a few questions that no reader waits for."""
         ...
 
     async def warm(self) -> None:
-        """Load what lies on this machine now rather than at the first question; asks no vendor."""
+        """Load a local model now rather than at the first question; calls no vendor."""
         ...
 
     async def close(self) -> None: ...
@@ -55,7 +57,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A chunk on its way into the index."""
+    """A chunk to be indexed, with its project and its embedding."""
 
     project: UUID
     chunk: Chunk
@@ -63,43 +65,43 @@ class Entry:
 
 
 class Index(Protocol):
-    """Finds chunks by meaning and by words. Readers see one published generation, whole."""
+    """Searches chunks by meaning and by words. Always reads one published generation, never a partial one."""
 
     async def search(
         self, project: UUID, *, vector: Vector, words: str, limit: int, filters: Filters = NO_FILTERS
     ) -> tuple[Passage, ...]:
-        """The project's nearest chunks of those that `filters` allows, best first.
+        """The best passages of a project that match `filters`, best first.
 
-        Scores are cosines, read on the scale of the index and clipped to [0, 1].
+        Scores are cosines, converted by the similarity scale of the index and clipped to [0, 1].
 
-        Raises EmptyKnowledgeBase before the first publish, IndexMismatch for an index that is not of this model and
-        version, and IndexUnavailable filters its engine fails.
+        Raises EmptyKnowledgeBase before the first publish, IndexMismatch if the index has another model or version,
+        and IndexUnavailable if the engine fails.
         """
         ...
 
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
     ) -> tuple[int, list[int]]:
-        """How many chunks `filters` allows, and how many of them speak each stem; raises as `search` does."""
+        """How many chunks match `filters`, and how many of them contain each stem. Raises as `search` does."""
         ...
 
     async def scale(self) -> SimilarityScale:
-        """What the cosines of its model are worth; raises as `search` does."""
+        """The similarity scale of the index's embedding model. Raises as `search` does."""
         ...
 
     async def close(self) -> None: ...
 
 
 class Reranker(Protocol):
-    """Reads the question beside each passage that was found, and says which ones answer it. `model` names it."""
+    """Scores how well each retrieved passage answers the question. `model` names it."""
 
     model: str
 
     async def rerank(self, question: str, passages: Sequence[Passage], *, weights: Mapping[str, float]) -> list[float]:
-        """A finite score for each passage, in the order they came; higher is better.
+        """A finite score for each passage, in the given order; higher is better.
 
-        `weights` says how much each stem of the question's subject matters in this project. Raises
-        RerankerUnavailable when it cannot tell and SettingsError when its key is refused; the answer goes on without.
+        `weights` says how important each stem of the question is in this project. Raises RerankerUnavailable if it
+        fails and SettingsError if its key is refused; the answer then uses the local ranking.
         """
         ...
 
@@ -107,38 +109,38 @@ class Reranker(Protocol):
 
 
 class Search(Protocol):
-    """What a writer may look up while it writes: the passages on a query, as JSON."""
+    """A search that a writer may call while it writes; returns passages as JSON."""
 
     async def __call__(self, query: str, limit: int, score_threshold: float) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class WritingTask:
-    """What a writer is to write: the rules, what was said before, and the wish."""
+    """What a writer is to do: instructions, the conversation so far, and the prompt."""
 
     instructions: str
     prompt: str
     history: Sequence[Exchange] = ()
     search: Search | None = None
     max_tokens: int = 1000
-    """Tokens that it may write."""
+    """How many tokens it may write."""
 
 
 class Writer(Protocol):
-    """An LLM. `model` names it, `context_tokens` is how much it can read and write at once."""
+    """An LLM. `model` names it; `context_tokens` is the size of its context window."""
 
     model: str
     context_tokens: int
 
-    def write(self, work: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
-        """The words as they come, then what they cost; close it when nobody listens any more.
+    def write(self, task: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
+        """Stream the text as it is written, and last the token usage. Close the stream if its reader leaves.
 
-        Raises WriterUnavailable, at once where it is known to be down; after the first words, where it broke off.
+        Raises WriterUnavailable: at once if the LLM is known to be down, after the first words if it broke off.
         """
         ...
 
     async def reach(self) -> None:
-        """Raise WriterUnavailable unless it can be reached now."""
+        """Raise WriterUnavailable unless the LLM can be reached now."""
         ...
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Where documents are kept and the index is built."""
+"""The library of documents, and the builder of the index."""
 
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from citewell.similarity_scale import SimilarityScale
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A step from one generation to the next: documents that go, then chunks that come.
+    """A change of the index: documents to remove, then chunks to add.
 
-    In a generation that is built on nothing, one of them may bring the scale of its model.
+    In a generation that is built from nothing, one change may set the similarity scale of the model.
     """
 
     remove: Sequence[UUID] = ()
@@ -23,128 +23,136 @@ class Change:
 
 
 class IndexBuilder(Protocol):
-    """Where generations of the index are built and put out for readers; for one writer at a time."""
+    """Builds generations of the index and publishes them to readers; for one writer at a time."""
 
     def has_generation(self, generation: int) -> bool:
-        """Whether this generation is there, whole, made with the configured model and as this version makes them."""
+        """Whether this generation is complete, and was built by this version with the configured model."""
         ...
 
     def embedding_model_of(self, generation: int) -> str | None:
-        """The embedding model of a generation; None where there is no such generation."""
+        """The embedding model of a generation; None if there is no such generation."""
         ...
 
     def current_generation(self) -> int | None:
-        """The generation that readers use."""
+        """The generation that readers use; None before the first publish."""
         ...
 
     async def stage(self, changes: AsyncIterator[Change], *, base: int | None) -> int:
-        """Build a generation from the base (or from nothing). Readers see none of it yet."""
+        """Build a generation from the base, or from nothing. Readers don't see it before it is published."""
         ...
 
     def contents(self, generation: int) -> Iterator[tuple[str, str]]:
-        """The id and text of every chunk in a generation; raises IndexUnavailable where it cannot be read."""
+        """The id and text of every chunk in a generation; raises IndexUnavailable if it cannot be read."""
         ...
 
     def leftovers(self) -> list[str]:
-        """Names of what a run that died left behind, and of generations nobody uses."""
+        """Names of unfinished generations that a crashed run left, and of generations that nobody uses."""
         ...
 
     def remove_leftovers(self) -> None:
-        """Remove them."""
+        """Delete the leftovers."""
         ...
 
     def publish(self, generation: int) -> None:
-        """Make a staged generation the one that readers use; once more does no harm."""
+        """Make a staged generation the one that readers use. Idempotent."""
         ...
 
 
 class Library(Protocol):
-    """The truth: which documents a project holds, word for word. Readers' side."""
+    """Reads documents: the library is the source of truth, and the index can be rebuilt from it."""
 
-    async def documents(self, project: Project) -> list[DocumentSummary]: ...
+    async def documents(self, project: Project) -> list[DocumentSummary]:
+        """The documents of a project, by path."""
+        ...
 
-    async def document(self, document_id: UUID) -> Document | None: ...
+    async def document(self, document_id: UUID) -> Document | None:
+        """A document with its full text."""
+        ...
 
     async def project_of(self, document_id: UUID) -> UUID | None:
-        """The project that holds a document."""
+        """The project of a document; None if there is no such document."""
         ...
 
     async def document_counts(self) -> dict[UUID, int]:
-        """How many documents each project holds; those that hold none are left out."""
+        """How many documents each project has; projects without documents are left out."""
         ...
 
     def chunks(self, document_id: UUID | None = None) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
-        """Chunks with their project, in batches: of one document, or every one there is."""
+        """Chunks with their project, in batches: of one document, or of all."""
         ...
 
     async def generation(self) -> int | None:
-        """The index generation that shows what the library holds."""
+        """The index generation that matches the library; None before the first ingest."""
         ...
 
     async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:
-        """What became of each chunk; a chunk of another project is as unknown as one that never was."""
+        """What became of each chunk. Chunks of other projects are unknown."""
         ...
 
     async def surroundings(self, chunk: str, *, characters: int) -> Surroundings | None:
-        """So many characters of the document's text on either side of a chunk, by its id; fewer at the ends."""
+        """Up to `characters` of the document's text before and after a chunk, by its id."""
         ...
 
 
 class LibraryWriter(Protocol):
-    """The truth, written: staged piece by piece, then entered all at once. For one writer at a time."""
+    """Changes the library: documents are staged in batches, then committed all at once. For one writer at a time."""
 
     async def known_documents(self, project: Project) -> Mapping[str, KnownDocument]:
-        """What is known of every document of the project, by its path."""
+        """Fingerprint and root folder of every document of the project, by its path."""
         ...
 
-    async def stage(self, project: Project, entered: Sequence[tuple[Document, Sequence[Chunk]]]) -> None:
-        """Put documents aside; nobody sees them yet."""
+    async def stage(self, project: Project, documents: Sequence[tuple[Document, Sequence[Chunk]]]) -> None:
+        """Store documents that readers don't see yet."""
         ...
 
     async def commit(self, *, remove: Collection[UUID], generation: int) -> None:
-        """Replace documents by those staged, remove others, name the generation that shows it: all or nothing."""
+        """In one transaction: add or replace the staged documents, remove others, set the index generation."""
         ...
 
     async def discard(self) -> None:
-        """Forget what was staged."""
+        """Delete what was staged."""
         ...
 
 
 class Audit(Protocol):
-    """Whether the truth is sound."""
+    """Checks and repairs the library."""
 
     async def audit(self) -> list[str]:
-        """Every orphan and dangling row, a line each kind; empty when all is well."""
+        """A line for each kind of orphaned or dangling rows; empty if all is well."""
         ...
 
     async def repair(self) -> None:
-        """Remove them."""
+        """Delete what `audit` reports."""
         ...
 
     async def vacuum(self) -> None:
-        """Leave no byte of what was deleted."""
+        """Erase deleted data from the disk."""
         ...
 
 
 class Ingests(Protocol):
-    """How the last 20 ingests of each project went. Kept by one writer at a time, who can be looked at meanwhile."""
+    """The last 20 ingest runs of each project. One writer updates its run while others may read it."""
 
     async def begin(self, run: IngestRun) -> None:
-        """Keep a new run. Another one that was not ended yet will not be: its process died, and it is `interrupted`."""
+        """Store a new run. Any other that is still running becomes `interrupted`: its process has died."""
         ...
 
     async def update(self, run: IngestRun) -> None:
-        """Keep how a run stands now; does nothing once it is forgotten."""
+        """Store the progress of a run; does nothing if the run was deleted."""
         ...
 
     async def ingests(self, project: UUID) -> list[IngestRun]:
-        """The newest first."""
+        """The runs of a project, newest first."""
         ...
 
 
 class VectorCache(Protocol):
-    """Remembers embeddings by what was embedded, so that nothing is embedded twice."""
+    """Caches embeddings by a hash of what was embedded, so that nothing is embedded twice."""
 
-    async def load(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]: ...
+    async def load(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]:
+        """The cached embeddings of a model; missing keys are left out."""
+        ...
 
-    async def save(self, embeddings: Mapping[str, Embedding], *, model: str) -> None: ...
+    async def save(self, embeddings: Mapping[str, Embedding], *, model: str) -> None:
+        """Store embeddings by key; existing ones stay."""
+        ...

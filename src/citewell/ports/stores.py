@@ -1,4 +1,4 @@
-"""What outlasts a connection beside the library."""
+"""Stores beside the library: projects, sessions, gaps, evaluations, keys and uploads."""
 
 from datetime import datetime
 from typing import Protocol
@@ -8,140 +8,150 @@ from citewell.models import Evaluation, Exchange, Feedback, Gap, Key, Owner, Pro
 
 
 class Projects(Protocol):
-    """Which projects there are. The default one always is."""
+    """The projects. The default project always exists."""
 
     async def projects(self) -> list[tuple[Project, datetime]]:
-        """By name, each with when it was made."""
+        """All projects by name, each with its creation time."""
         ...
 
-    async def project(self, identity: UUID) -> tuple[Project, datetime] | None: ...
+    async def project(self, project_id: UUID) -> tuple[Project, datetime] | None:
+        """A project and its creation time."""
+        ...
 
     async def create(self, project: Project) -> bool:
-        """Whether it is new; a project that is there stays as it is."""
+        """Create a project; returns whether it is new. An existing one stays as it is."""
         ...
 
-    async def delete(self, identity: UUID) -> None:
-        """Forget the project and all that is kept of it, and revoke the keys that open only it.
+    async def delete(self, project_id: UUID) -> None:
+        """Delete a project and what is stored for it, and revoke the keys that are only for it.
 
-        Its documents are an ingest's to remove, before this.
+        Its documents must be removed by an ingest before this.
         """
         ...
 
 
 class Sessions(Protocol):
-    """Conversations that outlast a connection. A session of somebody else gives nothing away.
+    """Stored conversations. A session is visible to its owner only.
 
-    Each is asked for by an `Owner`: the project and key must be those that opened the session, unless the owner is
-    an admin of its project. To anybody else `history` is empty, `forget` does nothing and the others raise NotFound.
+    Every call names an `Owner`, whose project and key must be those that created the session, unless the owner is an
+    admin of the project. For anybody else `history` is empty, `delete` does nothing and the others raise NotFound.
     """
 
     async def recent(self, session: UUID, owner: Owner, *, limit: int) -> list[Exchange]:
-        """The last complete exchanges, oldest first; none for a session that is new."""
+        """The last complete exchanges, oldest first; none for a new session."""
         ...
 
     async def record(
         self, exchange: StoredExchange, owner: Owner, *, idempotency_key: str | None = None
     ) -> StoredExchange:
-        """Keep an exchange; its session is made, or touched. Gives what is kept.
+        """Store an exchange, and create its session or update it. Returns what is stored.
 
-        With `idempotency_key`, a client's name for this request, it is kept once, however often and wherever it is
-        retried: a complete exchange replaces an incomplete one, and otherwise the first stays.
+        With `idempotency_key`, a client's name for this request, it is stored once, however often it is retried: a
+        complete exchange replaces an incomplete one, otherwise the first one stays.
         """
         ...
 
     async def find_by_key(self, idempotency_key: str, owner: Owner) -> StoredExchange | None:
-        """What was kept under this word by this owner."""
+        """The exchange that this owner stored under an idempotency key."""
         ...
 
     async def history(
         self, session: UUID, owner: Owner, *, limit: int | None = None, offset: int = 0
     ) -> tuple[list[StoredExchange], int]:
-        """Exchanges, oldest first, and how many there are in all."""
+        """A page of exchanges, oldest first, and how many there are in all."""
         ...
 
     async def set_feedback(self, session: UUID, request: UUID, owner: Owner, *, vote: Vote | None) -> None:
-        """Keep what the reader thought of the exchange that this request made; no vote takes one back."""
+        """Store a reader's vote on the exchange of a request; None removes the vote."""
         ...
 
     async def feedback(self, project: UUID, *, limit: int, vote: Vote | None = None) -> Feedback:
-        """What all readers of a project thought, the newest exchanges first; with a vote, only those that got it."""
+        """The votes of all readers of a project, newest exchanges first; with `vote`, only exchanges with this vote."""
         ...
 
-    async def delete(self, session: UUID, owner: Owner) -> None: ...
+    async def delete(self, session: UUID, owner: Owner) -> None:
+        """Delete a session and its exchanges."""
+        ...
 
 
 class Gaps(Protocol):
-    """Questions that a project's documents did not answer, for whoever writes them. Each project has 1,000 at most."""
+    """Unanswered questions, for the authors of the documents. At most 1,000 in a project."""
 
     async def record(self, project: UUID, question: str) -> None:
-        """Count a question; one that differs in case, spacing or its last mark is the same. The oldest make room.
+        """Count a question. Case, spacing and final punctuation don't matter; the oldest questions make room.
 
-        Of a project that is not there nothing is kept.
+        Does nothing if there is no such project.
         """
         ...
 
     async def gaps(self, project: UUID, *, limit: int) -> list[Gap]:
-        """What was asked last comes first."""
+        """The unanswered questions, most recently asked first."""
         ...
 
-    async def clear(self, project: UUID) -> None: ...
+    async def clear(self, project: UUID) -> None:
+        """Delete the unanswered questions of a project."""
+        ...
 
 
 class Evaluations(Protocol):
     """The last evaluation of each project."""
 
     async def save(self, project: UUID, evaluation: Evaluation) -> None:
-        """In the place of the one before."""
+        """Store an evaluation; it replaces the one before."""
         ...
 
-    async def last(self, project: UUID) -> Evaluation | None: ...
+    async def last(self, project: UUID) -> Evaluation | None:
+        """The last evaluation of a project."""
+        ...
 
 
 class Keys(Protocol):
-    """API keys by their public id. Only a digest of each secret is kept."""
+    """API keys by their public id. Only a digest of each secret is stored."""
 
-    async def add(self, key: Key, *, digest: str) -> None: ...
+    async def add(self, key: Key, *, digest: str) -> None:
+        """Store a new key."""
+        ...
 
-    async def find(self, identity: str) -> tuple[Key, str] | None:
+    async def find(self, key_id: str) -> tuple[Key, str] | None:
         """The key and its digest, revoked or not."""
         ...
 
     async def keys(self) -> list[Key]:
-        """Every key there ever was, oldest first."""
+        """Every key, including revoked ones, oldest first."""
         ...
 
-    async def revoke(self, identity: str) -> bool:
-        """Whether there was such a key and it was not revoked yet."""
+    async def revoke(self, key_id: str) -> bool:
+        """Revoke a key; returns False if there is no such key or it was revoked before."""
         ...
 
 
 class Uploads(Protocol):
-    """What clients sent in, waiting for the one writer. The newest wish for a path is the one that counts."""
+    """The queue of uploads and deletions for the one writer. For each path only the newest counts."""
 
     async def add(self, upload: Upload, *, content: bytes) -> None:
-        """Put it in line; whatever else is there for the same path in the project gives way."""
+        """Add an upload to the queue; it replaces any other for the same path in the project."""
         ...
 
     async def claim(self) -> tuple[Upload, bytes] | None:
-        """The oldest that is PENDING: PROCESSING now, one attempt more, and nobody else's."""
+        """Take the oldest PENDING upload: it becomes PROCESSING, with one more attempt. None if the queue is empty."""
         ...
 
-    async def release(self, identity: UUID) -> None:
-        """Put back what was taken, as if it had not been: the worker must go, and it is not the document's fault."""
+    async def release(self, upload_id: UUID) -> None:
+        """Undo `claim`, for a worker that has to stop: the attempt does not count."""
         ...
 
     async def resume(self) -> None:
-        """Put back what a worker that died had taken; for whoever holds the writer's lock, so that none is alive."""
+        """Requeue what a crashed worker had claimed. The caller holds the writer's lock, so no other worker runs."""
         ...
 
-    async def finish(self, identity: UUID, *, error: str | None = None) -> None:
-        """Done: it leaves the line, or, with an error, stays as FAILED; its content goes either way."""
+    async def finish(self, upload_id: UUID, *, error: str | None = None) -> None:
+        """Remove a finished upload, or, with an error, keep it as FAILED; its content is deleted either way."""
         ...
 
     async def uploads(self, project: UUID | None = None) -> list[Upload]:
-        """What waits, runs or failed, oldest first; in every project, if none is named."""
+        """Uploads that wait, run or failed, oldest first; of one project, or of all."""
         ...
 
     async def withdraw(self, project: UUID, path: str) -> bool:
-        """Take back what waits or failed for a path; whether there was anything."""
+        """Remove what waits or failed for a path; returns whether there was anything."""
         ...

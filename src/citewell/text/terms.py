@@ -14,7 +14,7 @@ def content_words(text: str) -> list[str]:
     Empty where there are no others. Question phrases are rare in prose, so their rarity would make them look important.
     """
     language = detect_language(text)
-    question_phrases = word_set("wrapping-words.txt") if language == ENGLISH else function_words(language)
+    question_phrases = word_set("question-phrases.txt") if language == ENGLISH else function_words(language)
     return [word for word in split_words(text) if word.casefold().replace("’", "'") not in question_phrases]
 
 

@@ -195,6 +195,8 @@ NOT_CODE: list[Case] = [
     ("- foo\n\n    ![x](evil)", "- foo\n\n   "),
     ("$$\n![x](evil)\n$$", "$$\n\n$$"),
     ("| ` | ![x](evil) ` |", "| ` | ` |"),
+    ("`a | b` ![x](evil) `c`", "`a | b` `c`"),
+    ("foo ` bar" + " " * 70 + "\n` ![x](evil) `", "foo ` bar" + " " * 70 + "\n` `"),
     ("$$\n```\n$$\n![x](evil)\n```", "$$\n```\n$$\n\n```"),
 ]
 

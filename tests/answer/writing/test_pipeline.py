@@ -1,16 +1,19 @@
 """What an LLM writes reaches its reader in checked units: cited truly, safe, with a verdict, however it is cut."""
 
+import re
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from citewell.answer.reply import NumberedMarkers
 from citewell.answer.writing.pipeline import Pipeline
 from citewell.models import Passage, Piece
 from tests.answer.sanitize.sanitize_cases import INSTRUCTIONS, PAGE
 from tests.answer.sanitize.sanitize_cases import TABLE as UNSAFE
+from tests.answer.sanitize.test_sanitize import LIVE_TAG, MARKDOWN, READERS, tokens
 from tests.answer.writing.marker_cases import TABLE as CITED
 from tests.conftest import chunk_of
 
@@ -68,9 +71,26 @@ def test_code_is_shown_line_by_line_and_has_one_verdict() -> None:
     assert [segment.text for segment in pipeline.segments] == ["Do:", "```sh\npump water\nuphill\n```"]
 
 
+def test_a_citation_before_code_that_goes_on_is_shown_once() -> None:
+    text = f"{PUMP} <!-- so\n\n[2] it is:\n```\na\n```\n"
+    assert written([text])[0] == text.replace("<!--", "< !--").replace("[2]", "[1]")
+
+
 def test_when_strict_code_is_shown_whole_or_not_at_all() -> None:
     code = "```sh\nnapoleon --lighthouses 47\n```\n"
     assert written([f"{PUMP} [1].\n\n{code}\n{RAM} [2]."], strict=True)[0] == f"{PUMP} [1].\n\n\n{RAM} [2]."
+
+
+@pytest.mark.parametrize("code", ["    ![x](evil)\n", "```\n![x](evil)\n```\n", "\n    ![x](evil)\n"])
+@pytest.mark.parametrize("lie", [f"{MOON}.\n", f"{MOON}.\n\n", f"So\n{MOON}.\n\n"])
+def test_what_strict_mode_drops_turns_no_code_into_prose(lie: str, code: str) -> None:
+    shown, _ = written([f"{PUMP} [1]. {lie}{code}"], strict=True)
+    assert "<img" not in MarkdownIt("commonmark").render(shown), shown
+
+
+def test_a_lone_carriage_return_ends_no_code_unseen() -> None:
+    shown, _ = written(["It is so:\n\n```\na\n```\rx\n![x](evil)\n"])
+    assert "<img" not in MarkdownIt("commonmark").render(shown), shown
 
 
 def test_citations_alone_are_no_answer() -> None:
@@ -111,6 +131,22 @@ def test_it_does_not_matter_where_a_stream_is_cut(text: str, cuts: list[int], st
     places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     deltas = [text[start:end] for start, end in pairwise(places)]
     assert written([text], strict=strict) == written(text, strict=strict) == written(deltas, strict=strict)
+
+
+PARTS = st.one_of(MARKDOWN, st.sampled_from([f"{PUMP} [1]. ", f"{MOON}. ", f"{MOON}\n", "[2]", "\n\n"]))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@settings(max_examples=100)
+@given(parts=st.lists(PARTS))
+def test_no_renderer_finds_what_is_not_in_the_sources(parts: list[str], strict: bool) -> None:
+    shown, _ = written(["".join(parts)], strict=strict)
+    for reader in READERS:
+        for token in tokens(reader.parse(shown)):
+            target = token.attrs.get("href" if token.type == "link_open" else "src")
+            assert target is None or str(target) in PAGE, shown
+            if token.type in ("html_inline", "html_block") and token.content not in PAGE:
+                assert not LIVE_TAG.search(re.sub(r"</?kbd>", "", token.content)), shown
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def read(source: str) -> ParsedDocument:
 
 
 @pytest.mark.parametrize(
-    ("source", "shown"),
+    ("source", "expected"),
     [
         ("<p>One\n  <b>two</b>\tthree</p>", "One two three"),
         ("<p>a<b> b </b>c<i>d</i></p>", "a b cd"),
@@ -50,12 +50,12 @@ def read(source: str) -> ParsedDocument:
         ("<ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>", "漢kan"),
     ],
 )
-def test_words_are_what_a_browser_shows(source: str, shown: str) -> None:
-    assert read(source).text == shown + "\n"
+def test_words_are_what_a_browser_shows(source: str, expected: str) -> None:
+    assert read(source).text == expected + "\n"
 
 
 @pytest.mark.parametrize(
-    ("source", "shown"),
+    ("source", "expected"),
     [
         ("<ul><li>a<li>b<ul><li>c</ul><li>d</ul>", "- a\n- b\n  - c\n- d"),
         ("<ol start=9><li>a<li><p>b</p><p>c</p></ol>", "9. a\n10. b\n\n    c"),
@@ -80,12 +80,12 @@ def test_words_are_what_a_browser_shows(source: str, shown: str) -> None:
         ("a<script type='math/tex; mode=display'>x<y</script>", "a\n\n$$\nx<y\n$$"),
     ],
 )  # fmt: skip
-def test_blocks_keep_their_form(source: str, shown: str) -> None:
-    assert read(source).text == (shown + "\n" if shown else "")
+def test_blocks_keep_their_form(source: str, expected: str) -> None:
+    assert read(source).text == (expected + "\n" if expected else "")
 
 
 @pytest.mark.parametrize(
-    ("source", "shown"),
+    ("source", "expected"),
     [
         ("<table><tr><th>a<th>b<tr><td>1<td>2|3</table>", "| a | b |\n| --- | --- |\n| 1 | 2\\|3 |"),
         ("<table><tr><td>a<td>1<tr><td>b<td>2</table>", "|  |  |\n| --- | --- |\n| a | 1 |\n| b | 2 |"),
@@ -110,8 +110,8 @@ def test_blocks_keep_their_form(source: str, shown: str) -> None:
         ("<table></table><table><tr><td><td></table>", ""),
     ],
 )  # fmt: skip
-def test_a_table_is_rows_of_cells_unless_it_only_arranges_the_page(source: str, shown: str) -> None:
-    assert read(source).text == (shown + "\n" if shown else "")
+def test_a_table_is_rows_of_cells_unless_it_only_arranges_the_page(source: str, expected: str) -> None:
+    assert read(source).text == (expected + "\n" if expected else "")
 
 
 @pytest.mark.parametrize(

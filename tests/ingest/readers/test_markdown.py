@@ -9,7 +9,7 @@ from citewell.ingest.readers.mdx import plain_markdown
 
 
 @pytest.mark.parametrize(
-    ("source", "shown"),
+    ("source", "expected"),
     [
         ("import Tabs from '@theme/Tabs';\n\nText.", "\n\nText."),
         ("export const Note = ({text}) => (\n  <b>{text}</b>\n);\n\nText.", "\n\n\n\nText."),
@@ -43,8 +43,8 @@ from citewell.ingest.readers.mdx import plain_markdown
         ("- item\n\n  ```html\n  <b>kept</b>\n  ```\n", "- item\n\n  ```html\n  <b>kept</b>\n  ```\n"),
     ],
 )
-def test_markup_goes_and_what_it_shows_stays(source: str, shown: str) -> None:
-    assert plain_markdown(source) == shown
+def test_markup_goes_and_what_it_shows_stays(source: str, expected: str) -> None:
+    assert plain_markdown(source) == expected
 
 
 @given(st.text(alphabet="ab <>/{}*`~#:[]()!|$\\\n-=\"'é漢", max_size=400))

@@ -273,7 +273,7 @@ def test_a_damaged_file_is_read_or_refused(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "shown"),
+    ("raw", "expected"),
     [
         ("eﬃ\u00adcient \u00a0ﬂow\x07", "efficient flow"),
         ("oﬀ\ufffe ﬁrst\uffff", "off first"),
@@ -283,8 +283,8 @@ def test_a_damaged_file_is_read_or_refused(data: st.DataObject) -> None:
         ("", ""),
     ],
 )
-def test_text_is_cleaned_as_it_would_be_typed(raw: str, shown: str) -> None:
-    assert clean(raw) == shown
+def test_text_is_cleaned_as_it_would_be_typed(raw: str, expected: str) -> None:
+    assert clean(raw) == expected
 
 
 @pytest.mark.parametrize(
@@ -348,7 +348,7 @@ _pieces = st.lists(
 @given(_pieces)
 def test_ordering_lines_loses_no_words(pieces: list[Piece]) -> None:
     words = sorted("".join(piece.text for piece in pieces).replace(" ", ""))
-    assert sorted("".join(one.text for one in lines_in_order(pieces)).replace(" ", "")) == words
+    assert sorted("".join(line.text for line in lines_in_order(pieces)).replace(" ", "")) == words
 
 
 @given(st.lists(_pieces, max_size=5))

@@ -15,7 +15,7 @@ def read(source: str) -> ParsedDocument:
 
 
 @pytest.mark.parametrize(
-    ("source", "shown"),
+    ("source", "expected"),
     [
         ("See :ref:`the guide <guide>`.", "See the guide."),
         ("See :ref:`some-label`.", "See some-label."),
@@ -36,12 +36,12 @@ def read(source: str) -> ParsedDocument:
         ("From a `Spark DataFrame\n<https://x.org>`__, call.", "From a\n[Spark DataFrame](https://x.org), call."),
     ],
 )
-def test_a_role_shows_its_text(source: str, shown: str) -> None:
-    assert read(source).text == shown
+def test_a_role_shows_its_text(source: str, expected: str) -> None:
+    assert read(source).text == expected
 
 
 @pytest.mark.parametrize(
-    ("source", "shown"),
+    ("source", "expected"),
     [
         ("Title\n=====\nText.", "# Title\n\nText."),
         ("=====\nTitle\n=====\n\nText.", "\n# Title\n\n\nText."),
@@ -80,12 +80,12 @@ def test_a_role_shows_its_text(source: str, shown: str) -> None:
         (".. math::\n   :label: x\n\n   a = b\nText.", "\n\n$$\na = b $$\nText."),
     ],
 )
-def test_markup_goes_and_what_it_shows_stays_on_its_line(source: str, shown: str) -> None:
-    assert read(source).text == shown
+def test_markup_goes_and_what_it_shows_stays_on_its_line(source: str, expected: str) -> None:
+    assert read(source).text == expected
 
 
 @pytest.mark.parametrize(
-    ("source", "shown"),
+    ("source", "expected"),
     [
         (
             ".. code-block:: python\n   :linenos:\n\n   x = 1\n\n     y\n\nText.",
@@ -105,8 +105,8 @@ def test_markup_goes_and_what_it_shows_stays_on_its_line(source: str, shown: str
         ("```python in prose", "``python in prose"),
     ],
 )
-def test_code_stands_between_fences(source: str, shown: str) -> None:
-    assert read(source).text == shown
+def test_code_stands_between_fences(source: str, expected: str) -> None:
+    assert read(source).text == expected
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
-"""The embedded index: published generations of a Qdrant Edge shard."""
+"""The embedded index: published generations of a Qdrant Edge shard, each in a folder of its own."""
 
-from citewell.adapters.qdrant_edge.index import QdrantEdgeBuilder, QdrantEdgeIndex
+from citewell.adapters.qdrant_edge.builder import QdrantEdgeBuilder
+from citewell.adapters.qdrant_edge.index import QdrantEdgeIndex
 
 __all__ = [
     "QdrantEdgeBuilder",

@@ -1,10 +1,10 @@
 """Generations of an index on disk: immutable folders, and a file that names the one in use.
 
     index/7/           a published generation; never written again
-    index/8.partial/   one that is being built; swept at the next start
+    index/8.partial/   one that is being built; removed at the next start if unfinished
     index/CURRENT      "7", replaced atomically
     index/7.lock       held by the process that has generation 7 open
-    index/still.lock   held for the moment in which a folder is opened, closed or copied
+    index/still.lock   held while a folder is opened, closed or copied
 
 Knows folders, renames and locks; nothing of what lies inside a generation.
 """
@@ -26,7 +26,7 @@ class Generations:
         self._current = folder / "CURRENT"
 
     def published(self) -> int | None:
-        """The generation in use, if its folder is there."""
+        """The generation that readers use; None if there is none, or its folder is missing."""
         try:
             number = int(self._current.read_text(encoding="ascii"))
         except (FileNotFoundError, ValueError):
@@ -36,33 +36,34 @@ class Generations:
     def path(self, number: int) -> Path:
         return self.folder / str(number)
 
-    def partial(self) -> tuple[int, Path]:
-        """A number never used here, and an empty place to build that generation in."""
+    def start_partial(self) -> tuple[int, Path]:
+        """A number that was never used, and the path of an unused folder to build that generation in."""
         self.folder.mkdir(parents=True, exist_ok=True)
         number = max([*self._numbers(), self._last_published()], default=0) + 1
-        building = self.folder / f"{number}.partial"
-        shutil.rmtree(building, ignore_errors=True)
-        return number, building
+        partial = self.folder / f"{number}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        return number, partial
 
-    def finish(self, number: int, building: Path) -> None:
-        """A built generation gets its name, on disk before this returns."""
-        for file in building.rglob("*"):
+    def finish(self, number: int, partial: Path) -> None:
+        """Rename a built generation to its final name; all of it is on disk when this returns."""
+        for file in partial.rglob("*"):
             if file.is_file():
                 _sync(file)
-        building.rename(self.path(number))
+        partial.rename(self.path(number))
         _sync(self.folder)
 
     def publish(self, number: int) -> None:
+        """Make readers use this generation from now on."""
         if self.published() == number:
             return
-        draft = self.folder / "CURRENT.new"
-        draft.write_text(f"{number}\n", encoding="ascii")
-        _sync(draft)
-        draft.replace(self._current)
+        replacement = self.folder / "CURRENT.new"
+        replacement.write_text(f"{number}\n", encoding="ascii")
+        _sync(replacement)
+        replacement.replace(self._current)
         _sync(self.folder)
 
     def leftovers(self) -> list[str]:
-        """What no reader uses and no writer will finish."""
+        """Names of folders that no reader uses and no writer will finish."""
         names = [partial.name for partial in self.folder.glob("*.partial")]
         for number in sorted(self._numbers()):
             if number != self.published() and (lock := self.lock(number)):
@@ -70,14 +71,13 @@ class Generations:
                 lock.close()
         return names
 
-    def sweep(self) -> None:
-        """Remove the leftovers."""
+    def remove_leftovers(self) -> None:
         for name in self.leftovers():
             shutil.rmtree(self.folder / name, ignore_errors=True)
             (self.folder / f"{name}.lock").unlink(missing_ok=True)
 
     def lock(self, number: int) -> IO[bytes] | None:
-        """The right to open a generation, until closed; None while another process has it."""
+        """Lock a generation until the handle is closed; None while another process holds the lock."""
         handle = (self.folder / f"{number}.lock").open("ab")
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -87,15 +87,15 @@ class Generations:
         return handle
 
     @contextmanager
-    def still(self) -> Iterator[None]:
-        """Nobody opens, closes or copies a generation meanwhile: the engine replaces files as it opens and closes."""
+    def exclusive_access(self) -> Iterator[None]:
+        """Keep everybody else from opening, closing or copying a generation: the engine then replaces files."""
         with (self.folder / "still.lock").open("ab") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
     def copy(self, number: int, target: Path) -> None:
-        """A whole copy of a generation, whoever else has it open."""
-        with self.still():
+        """Copy a generation consistently, even while others have it open."""
+        with self.exclusive_access():
             copy_sparse(self.path(number), target)
 
     def _numbers(self) -> Iterator[int]:
@@ -110,7 +110,7 @@ class Generations:
 
 
 def copy_sparse(source: Path, target: Path) -> None:
-    """Copy a folder without filling its files' holes: the engine reserves far more than it uses."""
+    """Copy a folder of sparse files without filling their holes: the engine reserves far more than it uses."""
     shutil.copytree(source, target, copy_function=_copy_file)
 
 
@@ -121,7 +121,7 @@ def _copy_file(source: str, target: str) -> str:
         while position < size:
             try:
                 start = os.lseek(reader.fileno(), position, os.SEEK_DATA)
-            except OSError:  # nothing but a hole from here on
+            except OSError:  # no data after this position
                 break
             position = os.lseek(reader.fileno(), start, os.SEEK_HOLE)
             reader.seek(start)
@@ -135,6 +135,7 @@ def _copy_file(source: str, target: str) -> str:
 
 
 def _sync(path: Path) -> None:
+    """Flush a file or folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

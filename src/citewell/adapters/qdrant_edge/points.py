@@ -1,4 +1,4 @@
-"""How a chunk lies in an index and comes back: payload, words by BM25, windows. Pure, and knows no engine."""
+"""Converts between chunks and points of the index: payload, BM25 term weights, window scores. Knows no engine."""
 
 import struct
 from collections import Counter
@@ -16,46 +16,47 @@ from citewell.ports import Entry
 from citewell.similarity_scale import SimilarityScale
 from citewell.text import bm25_weight, content_words, detect_language, keywords, stems
 
-Sparse: TypeAlias = tuple[list[int], list[float]]
-"""Dimensions and their values."""
+SparseTerms: TypeAlias = tuple[list[int], list[float]]
+"""Dimensions of a sparse vector, and their values."""
 
 
-def _addresses(chunk: Chunk) -> list[str]:
-    """What a URL prefix may match: the live page's address, with and without its host; else the file's path."""
+def _matchable_urls(chunk: Chunk) -> list[str]:
+    """What a URL prefix may match: the live page's URL, with and without its host; else the file's path."""
     if chunk.url is None:
         return [normalize_url(f"/{chunk.source}")]
-    host = urlsplit(chunk.url)
-    return [normalize_url(chunk.url), normalize_url(chunk.url.removeprefix(f"{host.scheme}://{host.netloc}"))]
+    url = urlsplit(chunk.url)
+    return [normalize_url(chunk.url), normalize_url(chunk.url.removeprefix(f"{url.scheme}://{url.netloc}"))]
 
 
-def normalize_url(address: str) -> str:
-    """An address as browsers send it, so that `/docs/über` and `/docs/%C3%BCber` are one."""
-    return quote(address, safe="/:?#[]@!$&'()*+,;=%~")
+def normalize_url(url: str) -> str:
+    """Percent-encode a URL as browsers do, so that `/docs/über` and `/docs/%C3%BCber` are equal."""
+    return quote(url, safe="/:?#[]@!$&'()*+,;=%~")
 
 
-def weighted_words(spoken: Sequence[Sequence[str]], named: Sequence[str]) -> Sparse:
-    """A chunk's words by BM25, without the rarity that the engine adds; its title and headings count twice."""
-    counts = Counter(stem for sentence in spoken for stem in sentence)
-    for stem in named:
+def chunk_terms(text_stems: Sequence[Sequence[str]], label_stems: Sequence[str]) -> SparseTerms:
+    """A chunk's BM25 term weights without IDF, which the engine adds; title and headings count twice."""
+    counts = Counter(stem for sentence in text_stems for stem in sentence)
+    for stem in label_stems:
         counts[stem] += 2
     length = counts.total()
-    by_key = {_key(stem): bm25_weight(count, length) for stem, count in counts.items()}
-    return list(by_key), list(by_key.values())
+    weights = {_dimension(stem): bm25_weight(count, length) for stem, count in counts.items()}
+    return list(weights), list(weights.values())
 
 
-def query_words(question: str) -> Sparse:
-    """The question's own words, each once."""
-    parts = stems(" ".join(content_words(question)), detect_language(question))
-    keys = sorted({_key(stem) for stem in [*keywords(question), *parts]})
-    return keys, [1.0] * len(keys)
+def query_terms(question: str) -> SparseTerms:
+    """The stems of a question's words, each with weight 1."""
+    content_stems = stems(" ".join(content_words(question)), detect_language(question))
+    dimensions = sorted({_dimension(stem) for stem in [*keywords(question), *content_stems]})
+    return dimensions, [1.0] * len(dimensions)
 
 
-def _key(stem: str) -> int:
-    """The dimension of a stem; two of a hundred thousand may share one, which costs nothing."""
+def _dimension(stem: str) -> int:
+    """The dimension of a stem in the sparse vector; a few in a hundred thousand collide, which does no harm."""
     return crc32(stem.encode("utf-8", "surrogatepass"))
 
 
-def payload(entry: Entry, spoken: Sequence[Sequence[str]]) -> dict[str, Any]:
+def to_payload(entry: Entry, text_stems: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """What the index stores of a chunk beside its vectors; `to_passages` reads it back."""
     chunk = entry.chunk
     return {
         "project": str(entry.project),
@@ -68,56 +69,57 @@ def payload(entry: Entry, spoken: Sequence[Sequence[str]]) -> dict[str, Any]:
         "section": chunk.section,
         "headings": list(chunk.headings),
         "text": chunk.text,
-        "words": "\n".join(map(" ".join, spoken)),
+        "words": "\n".join(map(" ".join, text_stems)),
         "place": [chunk.start, chunk.end, chunk.first_line, chunk.last_line],
         "page": chunk.page,
         "url": chunk.url,
-        "addresses": _addresses(chunk),
+        "addresses": _matchable_urls(chunk),
         "windows": [list(span) for span in entry.embedding.spans],
     }
 
 
-def passages(
-    found: Sequence[tuple[dict[str, Any], Sequence[Sequence[float]]]], vector: Vector, scale: SimilarityScale
+def to_passages(
+    rows: Sequence[tuple[dict[str, Any], Sequence[Sequence[float]]]], vector: Vector, scale: SimilarityScale
 ) -> tuple[Passage, ...]:
-    """Payloads and windows as passages, with how close each window, and the mean of them, is to the question."""
-    if not found:
+    """Payloads and window vectors as passages, with the cosine of each window, and of their mean, to the question."""
+    if not rows:
         return ()
     # The engine gives lists of floats. Packed row by row they become an array in a third of numpy's own time, and
     # nothing is lost: they have 32 bits.
     pack = struct.Struct(f"{len(vector)}f").pack
-    packed = [[pack(*row) for row in rows] for _, rows in found]
+    packed = [[pack(*window) for window in windows] for _, windows in rows]
     ends = list(accumulate(map(len, packed), initial=0))
     vectors = np.frombuffer(b"".join(chain.from_iterable(packed)), np.float32).reshape(-1, len(vector))
     cosines = np.clip(scale.read(vectors @ vector), 0.0, 1.0).tolist()
-    centres = np.add.reduceat(vectors, ends[:-1], axis=0)
-    near = centres @ vector / np.maximum(np.linalg.norm(centres, axis=1), 1e-6)
-    wholes = np.clip(scale.read(near), 0.0, 1.0).tolist()
+    sums = np.add.reduceat(vectors, ends[:-1], axis=0)
+    mean_cosines = sums @ vector / np.maximum(np.linalg.norm(sums, axis=1), 1e-6)
+    mean_scores = np.clip(scale.read(mean_cosines), 0.0, 1.0).tolist()
     return tuple(
-        _passage(stored, cosines[first:last], whole)
-        for (stored, _), (first, last), whole in zip(found, pairwise(ends), wholes, strict=True)
+        _to_passage(payload, cosines[first:last], mean_score)
+        for (payload, _), (first, last), mean_score in zip(rows, pairwise(ends), mean_scores, strict=True)
     )
 
 
-def _passage(stored: dict[str, Any], cosines: list[float], whole: float) -> Passage:
-    start, end, first_line, last_line = stored["place"]
-    windows = tuple(Window(first, last, score) for (first, last), score in zip(stored["windows"], cosines, strict=True))
+def _to_passage(payload: dict[str, Any], cosines: list[float], mean_score: float) -> Passage:
+    start, end, first_line, last_line = payload["place"]
+    spans = payload["windows"]
+    windows = tuple(Window(first, last, score) for (first, last), score in zip(spans, cosines, strict=True))
     chunk = Chunk(
-        id=stored["id"],
-        document_id=UUID(stored["document"]),
-        content_hash=stored["content_hash"],
-        index=stored["index"],
-        source=stored["source"],
-        chapter=stored["chapter"],
-        section=stored["section"],
-        headings=tuple(stored["headings"]),
-        text=stored["text"],
+        id=payload["id"],
+        document_id=UUID(payload["document"]),
+        content_hash=payload["content_hash"],
+        index=payload["index"],
+        source=payload["source"],
+        chapter=payload["chapter"],
+        section=payload["section"],
+        headings=tuple(payload["headings"]),
+        text=payload["text"],
         start=start,
         end=end,
         first_line=first_line,
         last_line=last_line,
-        page=stored["page"],
-        url=stored["url"],
+        page=payload["page"],
+        url=payload["url"],
     )
-    spoken = tuple(tuple(line.split(" ")) for line in stored["words"].split("\n"))
-    return Passage(chunk, max(cosines), windows, mean_score=whole, sentence_stems=spoken)
+    text_stems = tuple(tuple(line.split(" ")) for line in payload["words"].split("\n"))
+    return Passage(chunk, max(cosines), windows, mean_score=mean_score, sentence_stems=text_stems)

@@ -1,9 +1,7 @@
-"""One database for everything that must last: the library, and what is kept beside it; SQLite or PostgreSQL."""
+"""Everything that must last, in one database: SQLite or PostgreSQL. This module is the public surface."""
 
 from citewell.adapters.sql.database import Database, check_database_url, database_exists
-from citewell.adapters.sql.evaluations import SqlEvaluations
-from citewell.adapters.sql.gaps import SqlGaps
-from citewell.adapters.sql.ingests import SqlIngests
+from citewell.adapters.sql.insights import SqlEvaluations, SqlGaps, SqlIngests
 from citewell.adapters.sql.keys import SqlKeys
 from citewell.adapters.sql.library import SqlLibrary
 from citewell.adapters.sql.projects import SqlProjects

@@ -1,4 +1,7 @@
-"""Chunks as rows and rows as chunks. A chunk's text is not stored: it is a stretch of its document's."""
+"""Converts between chunks and rows, and traces chunks that were cited once.
+
+A chunk's text is not stored: it is a slice of its document's text.
+"""
 
 import hashlib
 import json
@@ -13,7 +16,7 @@ from citewell.adapters.sql import tables
 from citewell.adapters.sql.database import storable
 from citewell.models import Chunk, Surroundings, Trace
 
-_BATCH = 500  # values in a statement; SQLite takes at most 32,766 and PostgreSQL 32,767
+_MAX_VALUES = 500  # in a statement; SQLite takes at most 32,766 and PostgreSQL 32,767
 
 _Item = TypeVar("_Item")
 
@@ -22,7 +25,7 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def as_row(chunk: Chunk) -> dict[str, object]:
+def to_row(chunk: Chunk) -> dict[str, object]:
     return {
         "id": chunk.id,
         "document_id": chunk.document_id,
@@ -41,7 +44,7 @@ def as_row(chunk: Chunk) -> dict[str, object]:
     }
 
 
-def as_chunk(row: Row[*tuple[Any, ...]], *, path: str, title: str, text: str) -> Chunk:
+def to_chunk(row: Row[*tuple[Any, ...]], *, path: str, title: str, text: str) -> Chunk:
     return Chunk(
         id=row.id,
         document_id=row.document_id,
@@ -62,30 +65,32 @@ def as_chunk(row: Row[*tuple[Any, ...]], *, path: str, title: str, text: str) ->
 
 
 def batches(items: Collection[_Item]) -> Iterator[Sequence[_Item]]:
-    every = list(items)
-    return (every[start : start + _BATCH] for start in range(0, len(every), _BATCH))
+    """Lists short enough for one SQL statement."""
+    all_items = list(items)
+    return (all_items[start : start + _MAX_VALUES] for start in range(0, len(all_items), _MAX_VALUES))
 
 
 async def trace(connection: AsyncConnection, project: UUID, ids: Iterable[str]) -> dict[str, Trace]:
-    """What became of each chunk of a project: there, the same words elsewhere, what stands in its place, or nothing."""
-    wanted = list(dict.fromkeys(ids))
-    here = await _by_id(connection, project, wanted)
-    past = await _past(connection, project, [one for one in wanted if one not in here])
-    twins = await _twins(connection, project, past.values())
-    successors = await _successors(connection, project, [past[one] for one in past if one not in twins])
-    chunks = await _by_id(connection, project, {*twins.values(), *successors.values()})
+    """What became of each chunk of a project: still there, moved, replaced, deleted or never known."""
+    chunk_ids = list(dict.fromkeys(ids))
+    current = await _chunks_by_id(connection, project, chunk_ids)
+    past = await _past_chunks(connection, project, [chunk_id for chunk_id in chunk_ids if chunk_id not in current])
+    moved = await _same_text_elsewhere(connection, project, past.values())
+    replaced = await _successors(connection, project, [row for chunk_id, row in past.items() if chunk_id not in moved])
+    chunks = await _chunks_by_id(connection, project, {*moved.values(), *replaced.values()})
     return {
-        one: Trace(
-            current=here.get(one),
-            moved_to=chunks.get(twins.get(one, "")),
-            successor=chunks.get(successors.get(one, "")),
-            known=one in here or one in past,
+        chunk_id: Trace(
+            current=current.get(chunk_id),
+            moved_to=chunks.get(moved.get(chunk_id, "")),
+            successor=chunks.get(replaced.get(chunk_id, "")),
+            known=chunk_id in current or chunk_id in past,
         )
-        for one in wanted
+        for chunk_id in chunk_ids
     }
 
 
-async def around(connection: AsyncConnection, identity: str, characters: int) -> Surroundings | None:
+async def surroundings(connection: AsyncConnection, chunk_id: str, characters: int) -> Surroundings | None:
+    """The document's text before and after a chunk; None if there is no such chunk."""
     chunks, documents, text = tables.chunks, tables.documents, tables.texts.c.text
     begin = case((chunks.c.start > characters, chunks.c.start - characters), else_=0)
     siblings = tables.chunks.alias()
@@ -100,51 +105,58 @@ async def around(connection: AsyncConnection, identity: str, characters: int) ->
         )
         .join(documents, documents.c.id == chunks.c.document_id)
         .join(tables.texts, tables.texts.c.hash == documents.c.text_hash)
-        .where(chunks.c.id == identity)
+        .where(chunks.c.id == chunk_id)
     )
     row = (await connection.execute(query)).first()
     return Surroundings(row.before, row.after, row.siblings) if row else None
 
 
-async def _by_id(connection: AsyncConnection, project: UUID, ids: Collection[str]) -> dict[str, Chunk]:
+async def _chunks_by_id(connection: AsyncConnection, project: UUID, ids: Collection[str]) -> dict[str, Chunk]:
     chunks, documents, texts = tables.chunks, tables.documents, tables.texts
-    # Of a text only the stretch: a document may be a thousand times as long.
-    words = func.substr(texts.c.text, chunks.c.start + 1, chunks.c.end - chunks.c.start).label("words")
+    # Only the slice is read: a document may be a thousand times as long.
+    chunk_text = func.substr(texts.c.text, chunks.c.start + 1, chunks.c.end - chunks.c.start).label("chunk_text")
     query = (
-        select(chunks, documents.c.path, documents.c.title, words)
+        select(chunks, documents.c.path, documents.c.title, chunk_text)
         .join(documents, documents.c.id == chunks.c.document_id)
         .join(texts, texts.c.hash == documents.c.text_hash)
         .where(documents.c.project_id == project)
     )
     return {
-        row.id: as_chunk(row, path=row.path, title=row.title, text=row.words)
-        for part in batches(ids)
-        for row in await connection.execute(query.where(chunks.c.id.in_(part)))
+        row.id: to_chunk(row, path=row.path, title=row.title, text=row.chunk_text)
+        for batch in batches(ids)
+        for row in await connection.execute(query.where(chunks.c.id.in_(batch)))
     }
 
 
-async def _past(connection: AsyncConnection, project: UUID, ids: Collection[str]) -> dict[str, Row[*tuple[Any, ...]]]:
+async def _past_chunks(
+    connection: AsyncConnection, project: UUID, ids: Collection[str]
+) -> dict[str, Row[*tuple[Any, ...]]]:
+    """Rows of chunks that are gone, by id."""
     past = tables.past_chunks
     query = select(past).where(past.c.project_id == project)
-    return {row.id: row for part in batches(ids) for row in await connection.execute(query.where(past.c.id.in_(part)))}
+    return {
+        row.id: row for batch in batches(ids) for row in await connection.execute(query.where(past.c.id.in_(batch)))
+    }
 
 
-async def _twins(connection: AsyncConnection, project: UUID, past: Iterable[Row[*tuple[Any, ...]]]) -> dict[str, str]:
-    """The chunk that has the same text, for each that has one: in the same document and near, if it can be."""
-    gone = list(past)
+async def _same_text_elsewhere(
+    connection: AsyncConnection, project: UUID, past: Iterable[Row[*tuple[Any, ...]]]
+) -> dict[str, str]:
+    """The chunk with the same text, for each past chunk that has one: preferably near by in the same document."""
+    past_rows = list(past)
     chunks, documents = tables.chunks, tables.documents
     query = (
         select(chunks.c.id, chunks.c.document_id, chunks.c.chunk_index, chunks.c.text_hash, documents.c.path)
         .join(documents, documents.c.id == chunks.c.document_id)
         .where(documents.c.project_id == project)
     )
-    same: dict[str, list[Row[*tuple[Any, ...]]]] = {}
-    for part in batches({row.text_hash for row in gone}):
-        for row in await connection.execute(query.where(chunks.c.text_hash.in_(part))):
-            same.setdefault(row.text_hash, []).append(row)
-    found = {}
-    for old in gone:
-        if candidates := same.get(old.text_hash):
+    by_text: dict[str, list[Row[*tuple[Any, ...]]]] = {}
+    for batch in batches({row.text_hash for row in past_rows}):
+        for row in await connection.execute(query.where(chunks.c.text_hash.in_(batch))):
+            by_text.setdefault(row.text_hash, []).append(row)
+    moved = {}
+    for old in past_rows:
+        if candidates := by_text.get(old.text_hash):
             nearest = min(
                 candidates,
                 key=lambda row: (
@@ -154,26 +166,26 @@ async def _twins(connection: AsyncConnection, project: UUID, past: Iterable[Row[
                     row.id,
                 ),
             )
-            found[old.id] = str(nearest.id)
-    return found
+            moved[old.id] = str(nearest.id)
+    return moved
 
 
 async def _successors(
     connection: AsyncConnection, project: UUID, past: Collection[Row[*tuple[Any, ...]]]
 ) -> dict[str, str]:
-    """The chunk that now stands at the index of each, or else the last one of its document."""
+    """The chunk that now has the index of each past chunk, or else the last one of its document."""
     chunks, documents = tables.chunks, tables.documents
     query = (
         select(chunks.c.id, chunks.c.document_id, chunks.c.chunk_index)
         .join(documents, documents.c.id == chunks.c.document_id)
         .where(documents.c.project_id == project)
     )
-    standing: dict[UUID, dict[int, str]] = {}
-    for part in batches({row.document_id for row in past}):
-        for row in await connection.execute(query.where(chunks.c.document_id.in_(part))):
-            standing.setdefault(row.document_id, {})[row.chunk_index] = row.id
+    by_document: dict[UUID, dict[int, str]] = {}
+    for batch in batches({row.document_id for row in past}):
+        for row in await connection.execute(query.where(chunks.c.document_id.in_(batch))):
+            by_document.setdefault(row.document_id, {})[row.chunk_index] = row.id
     return {
         old.id: by_index.get(old.chunk_index, by_index[max(by_index)])
         for old in past
-        if (by_index := standing.get(old.document_id))
+        if (by_index := by_document.get(old.document_id))
     }

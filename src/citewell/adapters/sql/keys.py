@@ -1,4 +1,4 @@
-"""API keys in the database: what each may do, and a digest to know it by."""
+"""API keys: what each may do, and the digest of its secret."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +11,7 @@ from citewell.models import Key
 
 
 class SqlKeys:
-    """Keeps the promises of Keys."""
+    """One row for each key that was ever created."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -30,20 +30,20 @@ class SqlKeys:
         async with self._database.writing() as connection:
             await connection.execute(new)
 
-    async def find(self, identity: str) -> tuple[Key, str] | None:
+    async def find(self, key_id: str) -> tuple[Key, str] | None:
         async with self._database.reading() as connection:
-            row = (await connection.execute(select(keys).where(keys.c.id == storable(identity)))).first()
+            row = (await connection.execute(select(keys).where(keys.c.id == storable(key_id)))).first()
         return None if row is None else (_key(row), row.digest)
 
     async def keys(self) -> list[Key]:
         async with self._database.reading() as connection:
             return [_key(row) for row in await connection.execute(select(keys).order_by(keys.c.created_at, keys.c.id))]
 
-    async def revoke(self, identity: str) -> bool:
-        open_yet = (keys.c.id == storable(identity)) & keys.c.revoked_at.is_(None)
+    async def revoke(self, key_id: str) -> bool:
+        not_revoked = (keys.c.id == storable(key_id)) & keys.c.revoked_at.is_(None)
         async with self._database.writing() as connection:
-            done = await connection.execute(update(keys).where(open_yet).values(revoked_at=datetime.now(UTC)))
-        return done.rowcount == 1
+            result = await connection.execute(update(keys).where(not_revoked).values(revoked_at=datetime.now(UTC)))
+        return result.rowcount == 1
 
 
 def _key(row: Row[Any]) -> Key:

@@ -1,4 +1,4 @@
-"""The library in a database: documents word for word, their chunks, and embeddings already paid for.
+"""The library: the full text of every document, its chunks, and a cache of embeddings.
 
 A chunk's text is not stored: it is `document.text[start:end]`, so a citation cannot disagree with
 its document.
@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from citewell.adapters.sql import tables
-from citewell.adapters.sql.chunks import around, as_chunk, as_row, batches, text_hash, trace
+from citewell.adapters.sql.chunks import batches, surroundings, text_hash, to_chunk, to_row, trace
 from citewell.adapters.sql.database import Database, storable
 from citewell.models import Chunk, Document, DocumentSummary, KnownDocument, Project, Surroundings, Trace
 from citewell.ports import Embedding
@@ -37,15 +37,15 @@ _GENERATION = "index_generation"
 
 
 class SqlLibrary:
-    """Keeps the promises of Library, Ledger, Audit and VectorCache."""
+    """Implements Library, LibraryWriter, Audit and VectorCache."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def documents(self, project: Project) -> list[DocumentSummary]:
-        chunks = select(func.count()).where(tables.chunks.c.document_id == tables.documents.c.id).scalar_subquery()
+        chunk_count = select(func.count()).where(tables.chunks.c.document_id == tables.documents.c.id).scalar_subquery()
         query = (
-            select(tables.documents, chunks.label("chunks"), func.length(tables.texts.c.text).label("characters"))
+            select(tables.documents, chunk_count.label("chunks"), func.length(tables.texts.c.text).label("characters"))
             .join(tables.texts, tables.texts.c.hash == tables.documents.c.text_hash)
             .where(tables.documents.c.project_id == project.id)
         )
@@ -59,7 +59,7 @@ class SqlLibrary:
                 )
                 for row in rows
             ),
-            key=lambda one: one.path,
+            key=lambda document: document.path,
         )
 
     async def document(self, document_id: UUID) -> Document | None:
@@ -83,17 +83,17 @@ class SqlLibrary:
             return {row.project_id: row.documents for row in rows}
 
     async def chunks(self, document_id: UUID | None = None) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
-        # Each document in a look of its own: whoever embeds between two of them must not hold a transaction open.
-        for one in [document_id] if document_id else await self._every_document():
+        # One transaction for each document: a caller that embeds between two of them must not hold one open.
+        for next_id in [document_id] if document_id else await self._all_document_ids():
             async with self._database.reading() as connection:
-                document = (await connection.execute(_with_text(one))).first()
-                query = select(tables.chunks).where(tables.chunks.c.document_id == one)
+                document = (await connection.execute(_with_text(next_id))).first()
+                query = select(tables.chunks).where(tables.chunks.c.document_id == next_id)
                 rows = (await connection.execute(query.order_by(tables.chunks.c.chunk_index))).all()
             if document is not None:
                 yield [
                     (
                         document.project_id,
-                        as_chunk(
+                        to_chunk(
                             row, path=document.path, title=document.title, text=document.text[row.start : row.end]
                         ),
                     )
@@ -105,15 +105,15 @@ class SqlLibrary:
         async with self._database.reading() as connection:
             return {row.path: KnownDocument(row.fingerprint, row.root) for row in await connection.execute(query)}
 
-    async def stage(self, project: Project, entered: Sequence[tuple[Document, Sequence[Chunk]]]) -> None:
+    async def stage(self, project: Project, documents: Sequence[tuple[Document, Sequence[Chunk]]]) -> None:
         now = datetime.now(UTC)
-        texts: list[dict[str, object]] = []
-        documents: list[dict[str, object]] = []
-        chunks: list[dict[str, object]] = []
-        for document, parts in entered:
-            words = text_hash(document.text)
-            texts.append({"hash": words, "text": document.text})
-            documents.append(
+        text_rows: list[dict[str, object]] = []
+        document_rows: list[dict[str, object]] = []
+        chunk_rows: list[dict[str, object]] = []
+        for document, document_chunks in documents:
+            hash_of_text = text_hash(document.text)
+            text_rows.append({"hash": hash_of_text, "text": document.text})
+            document_rows.append(
                 {
                     "id": document.id,
                     "project_id": project.id,
@@ -122,19 +122,21 @@ class SqlLibrary:
                     "title": storable(document.title),
                     "part": storable(document.part),
                     "url": document.url and storable(document.url),
-                    "text_hash": words,
+                    "text_hash": hash_of_text,
                     "fingerprint": document.fingerprint,
                     "ingested_at": now,
                 }
             )
-            chunks.extend(as_row(chunk) for chunk in parts)
+            chunk_rows.extend(to_row(chunk) for chunk in document_chunks)
         async with self._database.writing() as connection:
-            named = self._database.insert(tables.projects).values(id=project.id, name=project.name, created_at=now)
-            await connection.execute(named.on_conflict_do_nothing())
+            project_row = self._database.insert(tables.projects).values(
+                id=project.id, name=project.name, created_at=now
+            )
+            await connection.execute(project_row.on_conflict_do_nothing())
             for table, rows in (
-                (tables.texts, texts),
-                (tables.staged_documents, documents),
-                (tables.staged_chunks, chunks),
+                (tables.texts, text_rows),
+                (tables.staged_documents, document_rows),
+                (tables.staged_chunks, chunk_rows),
             ):
                 if rows:
                     await connection.execute(self._database.insert(table).on_conflict_do_nothing(), rows)
@@ -142,27 +144,27 @@ class SqlLibrary:
     async def commit(self, *, remove: Collection[UUID], generation: int) -> None:
         async with self._database.writing() as connection:
             replaced = select(tables.staged_documents.c.id)
-            leaving: list[Select[tuple[UUID]] | Sequence[UUID]] = [replaced, *batches(remove)]
-            for gone in leaving:
-                await connection.execute(self._bury(gone))
-                await connection.execute(delete(tables.chunks).where(tables.chunks.c.document_id.in_(gone)))
-                await connection.execute(delete(tables.documents).where(tables.documents.c.id.in_(gone)))
-            back = select(tables.staged_chunks.c.id)
-            await connection.execute(delete(tables.past_chunks).where(tables.past_chunks.c.id.in_(back)))
+            removals: list[Select[tuple[UUID]] | Sequence[UUID]] = [replaced, *batches(remove)]
+            for removed in removals:
+                await connection.execute(self._record_past_chunks(removed))
+                await connection.execute(delete(tables.chunks).where(tables.chunks.c.document_id.in_(removed)))
+                await connection.execute(delete(tables.documents).where(tables.documents.c.id.in_(removed)))
+            returned = select(tables.staged_chunks.c.id)
+            await connection.execute(delete(tables.past_chunks).where(tables.past_chunks.c.id.in_(returned)))
             for table, staged in ((tables.documents, tables.staged_documents), (tables.chunks, tables.staged_chunks)):
                 await connection.execute(insert(table).from_select(list(table.c.keys()), select(staged)))
                 await connection.execute(delete(staged))
-            for unused in _unused():
-                await connection.execute(unused)
-            fact = self._database.insert(tables.facts).values(name=_GENERATION, value=str(generation))
+            for unused_rows in _delete_unused():
+                await connection.execute(unused_rows)
+            generation_fact = self._database.insert(tables.facts).values(name=_GENERATION, value=str(generation))
             await connection.execute(
-                fact.on_conflict_do_update(index_elements=["name"], set_={"value": str(generation)})
+                generation_fact.on_conflict_do_update(index_elements=["name"], set_={"value": str(generation)})
             )
 
-    def _bury(self, documents: Select[tuple[UUID]] | Sequence[UUID]) -> Insert:
-        """Remember the chunks of documents that go, by their ids and hashes."""
+    def _record_past_chunks(self, documents: Select[tuple[UUID]] | Sequence[UUID]) -> Insert:
+        """Store ids and hashes of the chunks of documents that are removed."""
         chunks, past = tables.chunks, tables.past_chunks
-        gone = (
+        removed = (
             select(
                 chunks.c.id,
                 tables.documents.c.project_id,
@@ -174,7 +176,7 @@ class SqlLibrary:
             .join(tables.documents, tables.documents.c.id == chunks.c.document_id)
             .where(chunks.c.document_id.in_(documents))
         )
-        return self._database.insert(past).from_select(past.c.keys(), gone).on_conflict_do_nothing()
+        return self._database.insert(past).from_select(past.c.keys(), removed).on_conflict_do_nothing()
 
     async def discard(self) -> None:
         async with self._database.writing() as connection:
@@ -183,23 +185,23 @@ class SqlLibrary:
 
     async def audit(self) -> list[str]:
         async with self._database.reading() as connection:
-            found = [
-                (await connection.scalar(select(func.count()).select_from(table).where(where)), says)
-                for table, where, says in _faults()
+            counts = [
+                (await connection.scalar(select(func.count()).select_from(table).where(where)), message)
+                for table, where, message in _inconsistencies()
             ]
-            look = select(literal("ok")) if self._database.dialect == "postgresql" else text("PRAGMA quick_check")
-            sick = (await connection.execute(look)).scalars().all()
-        return [says.format(count) for count, says in found if count] + [
-            f"the database is damaged: {one}" for one in sick if one != "ok"
+            check = select(literal("ok")) if self._database.dialect == "postgresql" else text("PRAGMA quick_check")
+            results = (await connection.execute(check)).scalars().all()
+        return [message.format(count) for count, message in counts if count] + [
+            f"the database is damaged: {result}" for result in results if result != "ok"
         ]
 
     async def repair(self) -> None:
         async with self._database.writing() as connection:
-            for table, where, _ in _faults():
+            for table, where, _ in _inconsistencies():
                 await connection.execute(delete(table).where(where))
 
     async def vacuum(self) -> None:
-        """Leave no byte of what was deleted in the database file or its log; PostgreSQL sees to its own."""
+        """Erase deleted data from the database file and its log; PostgreSQL does so itself."""
         if self._database.dialect == "postgresql":
             return
         async with self._database.outside_transactions() as connection:
@@ -217,37 +219,37 @@ class SqlLibrary:
 
     async def surroundings(self, chunk: str, *, characters: int) -> Surroundings | None:
         async with self._database.reading() as connection:
-            return await around(connection, chunk, characters)
+            return await surroundings(connection, chunk, characters)
 
     async def load(self, keys: Sequence[str], *, model: str) -> dict[str, Embedding]:
-        known: dict[str, Embedding] = {}
+        embeddings: dict[str, Embedding] = {}
         async with self._database.reading() as connection:
-            for part in batches(keys):
+            for batch in batches(keys):
                 query = select(tables.embeddings).where(
-                    tables.embeddings.c.model == model, tables.embeddings.c.text_hash.in_(part)
+                    tables.embeddings.c.model == model, tables.embeddings.c.text_hash.in_(batch)
                 )
                 for row in await connection.execute(query):
                     spans = tuple((start, end) for start, end in json.loads(row.spans))
                     vectors = np.frombuffer(row.vectors, dtype="<f4").reshape(len(spans), -1)
-                    known[row.text_hash] = Embedding(vectors, spans)
-        return known
+                    embeddings[row.text_hash] = Embedding(vectors, spans)
+        return embeddings
 
     async def save(self, embeddings: Mapping[str, Embedding], *, model: str) -> None:
         rows = [
             {
                 "text_hash": key,
                 "model": model,
-                "spans": json.dumps(one.spans),
-                "vectors": one.vectors.astype("<f4").tobytes(),
+                "spans": json.dumps(embedding.spans),
+                "vectors": embedding.vectors.astype("<f4").tobytes(),
             }
-            for key, one in embeddings.items()
+            for key, embedding in embeddings.items()
         ]
         if rows:
             async with self._database.writing() as connection:
                 await connection.execute(self._database.insert(tables.embeddings).on_conflict_do_nothing(), rows)
 
-    async def _every_document(self) -> list[UUID]:
-        """By project and path, so that an index is built in the same order on every engine."""
+    async def _all_document_ids(self) -> list[UUID]:
+        """In the order of project and path, so that an index is built in the same order on every database."""
         documents = tables.documents
         async with self._database.reading() as connection:
             rows = (await connection.execute(select(documents.c.id, documents.c.project_id, documents.c.path))).all()
@@ -261,10 +263,9 @@ def _with_text(document_id: UUID) -> Select[Any]:
     )
 
 
-def _unused() -> list[Delete]:
-    """Words and embeddings that no document has any more leave the database with it."""
-    texts, embeddings = _UNUSED_TEXT, _UNUSED_EMBEDDING
-    return [delete(tables.texts).where(texts), delete(tables.embeddings).where(embeddings)]
+def _delete_unused() -> list[Delete]:
+    """Statements that delete texts and embeddings which no document has any more."""
+    return [delete(tables.texts).where(_UNUSED_TEXT), delete(tables.embeddings).where(_UNUSED_EMBEDDING)]
 
 
 _UNUSED_TEXT = ~exists().where(tables.documents.c.text_hash == tables.texts.c.hash) & ~exists().where(
@@ -273,14 +274,14 @@ _UNUSED_TEXT = ~exists().where(tables.documents.c.text_hash == tables.texts.c.ha
 _UNUSED_EMBEDDING = ~exists().where(tables.chunks.c.embedding_key == tables.embeddings.c.text_hash)
 
 
-def _faults() -> list[tuple[Table, ColumnElement[bool], str]]:
-    """What must not be in the database while no ingest runs, in the order in which it can be deleted."""
+def _inconsistencies() -> list[tuple[Table, ColumnElement[bool], str]]:
+    """Rows that must not exist while no ingest runs, in the order in which they can be deleted."""
     documents, chunks = tables.documents, tables.chunks
-    here = exists().where(documents.c.id == chunks.c.document_id)
+    has_document = exists().where(documents.c.id == chunks.c.document_id)
     return [
         (tables.staged_chunks, true(), "{} chunks staged by an ingest that did not finish"),
         (tables.staged_documents, true(), "{} documents staged by an ingest that did not finish"),
-        (chunks, ~here, "{} chunks of documents that are gone"),
+        (chunks, ~has_document, "{} chunks of documents that are gone"),
         (documents, ~exists().where(tables.texts.c.hash == documents.c.text_hash), "{} documents without their text"),
         (tables.past_chunks, exists().where(chunks.c.id == tables.past_chunks.c.id), "{} chunks both here and gone"),
         (tables.texts, _UNUSED_TEXT, "{} texts that no document has"),

@@ -1,4 +1,4 @@
-"""Projects in the database. The default one is made by whoever first looks for it."""
+"""Projects. The default project is created when it is first read."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -14,44 +14,44 @@ _DEFAULT = Project.named(DEFAULT_PROJECT)
 
 
 class SqlProjects:
-    """Keeps the promises of Projects."""
+    """One row for each project."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def projects(self) -> list[tuple[Project, datetime]]:
-        every = select(projects).order_by(projects.c.name)
-        found = await self._found(every)
-        if any(one == _DEFAULT for one, _ in found):
-            return found
+        query = select(projects).order_by(projects.c.name)
+        listed = await self._select(query)
+        if any(project == _DEFAULT for project, _ in listed):
+            return listed
         await self.create(_DEFAULT)
-        return await self._found(every)
+        return await self._select(query)
 
-    async def project(self, identity: UUID) -> tuple[Project, datetime] | None:
-        this = select(projects).where(projects.c.id == identity)
-        found = await self._found(this)
-        if not found and identity == _DEFAULT.id:
+    async def project(self, project_id: UUID) -> tuple[Project, datetime] | None:
+        query = select(projects).where(projects.c.id == project_id)
+        matches = await self._select(query)
+        if not matches and project_id == _DEFAULT.id:
             await self.create(_DEFAULT)
-            found = await self._found(this)
-        return next(iter(found), None)
+            matches = await self._select(query)
+        return next(iter(matches), None)
 
     async def create(self, project: Project) -> bool:
         new = self._database.insert(projects).values(
             id=project.id, name=storable(project.name), created_at=datetime.now(UTC)
         )
         async with self._database.writing() as connection:
-            done = await connection.execute(new.on_conflict_do_nothing())
-        return done.rowcount == 1
+            result = await connection.execute(new.on_conflict_do_nothing())
+        return result.rowcount == 1
 
-    async def delete(self, identity: UUID) -> None:
-        # A project of the same name would have the same id: a key to the old one must not open it.
-        shut = update(keys).where(keys.c.project_id == identity, keys.c.revoked_at.is_(None))
+    async def delete(self, project_id: UUID) -> None:
+        # A new project of the same name would have the same id: a key to the old one must not open it.
+        open_keys = update(keys).where(keys.c.project_id == project_id, keys.c.revoked_at.is_(None))
         async with self._database.writing() as connection:
-            await connection.execute(shut.values(revoked_at=datetime.now(UTC)))
+            await connection.execute(open_keys.values(revoked_at=datetime.now(UTC)))
             for table in (sessions, uploads, past_chunks, gaps, ingests, evaluations):
-                await connection.execute(delete(table).where(table.c.project_id == identity))
-            await connection.execute(delete(projects).where(projects.c.id == identity))
+                await connection.execute(delete(table).where(table.c.project_id == project_id))
+            await connection.execute(delete(projects).where(projects.c.id == project_id))
 
-    async def _found(self, query: Select[Any]) -> list[tuple[Project, datetime]]:
+    async def _select(self, query: Select[Any]) -> list[tuple[Project, datetime]]:
         async with self._database.reading() as connection:
             return [(Project(row.id, row.name), row.created_at) for row in await connection.execute(query)]

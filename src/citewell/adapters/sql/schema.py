@@ -1,4 +1,4 @@
-"""Brings a database to the tables of this version, whatever version made it. Alembic is loaded only if it must move."""
+"""Creates the tables, or migrates those of an older version. Alembic is imported only if it must migrate."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 HEAD = "0003"
-"""The newest of `migrations/versions`; its tables are those of `tables.py`."""
+"""The newest revision in `migrations/versions`; it has the tables of `tables.py`."""
 
-_BEFORE_ALEMBIC = "0001"  # a database with tables but without a version
+_BEFORE_ALEMBIC = "0001"  # revision of a database that has tables but no revision number
 _LOCK = 0x6369_7465_7765_6C6C  # "citewell"
 
-# As Alembic makes it, so that a new database need not wait for Alembic.
+# As Alembic creates it, so that a new database need not import Alembic.
 _version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 
 
 def version(connection: Connection) -> str | None:
-    """The version that a database's tables have; None for an empty one."""
-    known = inspect(connection)
-    if known.has_table(_version.name):
+    """The revision of a database's tables; None for an empty database."""
+    inspector = inspect(connection)
+    if inspector.has_table(_version.name):
         return connection.scalar(select(_version.c.version_num))
-    return _BEFORE_ALEMBIC if known.has_table(tables.documents.name) else None
+    return _BEFORE_ALEMBIC if inspector.has_table(tables.documents.name) else None
 
 
-def bring_to_head(connection: Connection) -> None:
-    """Make or change the tables, in the transaction that runs; whoever else comes for that waits and finds it done."""
-    if connection.dialect.name == "postgresql":  # on SQLite nobody else writes, and PostgreSQL forgets it at the end
+def upgrade_to_head(connection: Connection) -> None:
+    """Create or migrate the tables in the current transaction. Other processes wait, and then find it done."""
+    if connection.dialect.name == "postgresql":  # SQLite has one writer; PostgreSQL releases this at the end
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
     match version(connection):
-        case tables_now if tables_now == HEAD:
+        case current if current == HEAD:
             pass
         case None:
             tables.tables.create_all(connection)
@@ -45,7 +45,7 @@ def bring_to_head(connection: Connection) -> None:
 
 
 def configuration(connection: Connection) -> "Config":
-    """What Alembic's commands need to work on a connection."""
+    """The Alembic configuration for commands on this connection."""
     from alembic.config import Config
 
     config = Config(attributes={"connection": connection})

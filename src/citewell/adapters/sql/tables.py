@@ -1,4 +1,4 @@
-"""The tables: what lies in `citewell.db`, or in PostgreSQL. Sessions and conversations are those clients may know."""
+"""The database tables, in `citewell.db` or in PostgreSQL."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -29,7 +29,7 @@ tables = MetaData()
 
 
 class Utc(TypeDecorator[datetime]):
-    """A moment; SQLite forgets its zone, so all are kept in UTC and come back with it."""
+    """A point in time. SQLite drops time zones, so all are stored in UTC and read back as UTC."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -91,7 +91,7 @@ def _chunk_columns() -> list[Any]:
 
 documents = Table("documents", tables, *_document_columns())
 chunks = Table("chunks", tables, *_chunk_columns())
-# What an ingest has read but not entered yet. Texts are shared: entering moves small rows only.
+# What an ingest has read but not committed yet. Texts are shared: a commit moves small rows only.
 staged_documents = Table("staged_documents", tables, *_document_columns())
 staged_chunks = Table("staged_chunks", tables, *_chunk_columns())
 embeddings = Table(
@@ -104,7 +104,7 @@ embeddings = Table(
 )
 facts = Table("facts", tables, Column("name", String, primary_key=True), Column("value", String, nullable=False))
 
-# Chunks that were there once: ids and hashes, not a word. An old citation is told from one that never was.
+# Chunks that are gone: ids and hashes, no text. They tell a citation that is outdated from one that never existed.
 past_chunks = Table(
     "past_chunks",
     tables,
@@ -172,7 +172,7 @@ gaps = Table(
     "gaps",
     tables,
     Column("project_id", Uuid, primary_key=True),
-    Column("hash", String(64), primary_key=True),  # of the question as it is counted
+    Column("hash", String(64), primary_key=True),  # of the normalized question
     Column("question", Text, nullable=False),
     Column("times", Integer, nullable=False),
     Column("first_at", Utc, nullable=False),

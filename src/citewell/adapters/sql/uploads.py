@@ -1,4 +1,4 @@
-"""Uploads in the database: one row for each path of a project, with its bytes until they are read."""
+"""The upload queue: one row for each path of a project, with the file's bytes until they are indexed."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,12 +10,12 @@ from citewell.adapters.sql.database import Database, storable
 from citewell.adapters.sql.tables import projects, uploads
 from citewell.models import Project, Upload
 
-_IN_LINE = (uploads.c.created_at, uploads.c.id)
-_SHOWN = [column for column in uploads.c if column.name != "content"]
+_OLDEST_FIRST = (uploads.c.created_at, uploads.c.id)
+_WITHOUT_CONTENT = [column for column in uploads.c if column.name != "content"]
 
 
 class SqlUploads:
-    """Keeps the promises of Uploads."""
+    """One row for each upload or deletion that waits, runs or failed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -24,7 +24,7 @@ class SqlUploads:
         project = self._database.insert(projects).values(
             id=upload.project.id, name=storable(upload.project.name), created_at=datetime.now(UTC)
         )
-        wish: dict[str, object] = {
+        values: dict[str, object] = {
             "id": upload.id,
             "kind": upload.kind,
             "status": upload.status,
@@ -34,11 +34,11 @@ class SqlUploads:
             "attempts": upload.attempts,
             "created_at": upload.created_at,
         }
-        # What is being worked on gives way as well: when its worker is done, the new wish stands in line.
+        # Replaces an upload in progress as well: when its worker is done, the new one is still queued.
         new = (
             self._database.insert(uploads)
-            .values(**wish, project_id=upload.project.id, path=storable(upload.path))
-            .on_conflict_do_update(index_elements=["project_id", "path"], set_=wish)
+            .values(**values, project_id=upload.project.id, path=storable(upload.path))
+            .on_conflict_do_update(index_elements=["project_id", "path"], set_=values)
         )
         async with self._database.writing() as connection:
             await connection.execute(project.on_conflict_do_nothing())
@@ -46,16 +46,16 @@ class SqlUploads:
 
     async def claim(self) -> tuple[Upload, bytes] | None:
         # SQLite has no row locks and needs none: there, one connection writes at a time.
-        first = (
+        oldest = (
             select(uploads.c.id)
             .where(uploads.c.status == "PENDING")
-            .order_by(*_IN_LINE)
+            .order_by(*_OLDEST_FIRST)
             .limit(1)
             .with_for_update(skip_locked=True)
         )
         claim = (
             update(uploads)
-            .where(uploads.c.id == first.scalar_subquery())
+            .where(uploads.c.id == oldest.scalar_subquery())
             .values(status="PROCESSING", attempts=uploads.c.attempts + 1)
             .returning(uploads)
         )
@@ -67,26 +67,26 @@ class SqlUploads:
         return _upload(row, name or ""), row.content
 
     async def resume(self) -> None:
-        left = update(uploads).where(uploads.c.status == "PROCESSING")
+        in_progress = update(uploads).where(uploads.c.status == "PROCESSING")
         async with self._database.writing() as connection:
-            await connection.execute(left.values(status="PENDING"))
+            await connection.execute(in_progress.values(status="PENDING"))
 
-    async def release(self, identity: UUID) -> None:
-        taken = update(uploads).where(uploads.c.id == identity, uploads.c.status == "PROCESSING")
+    async def release(self, upload_id: UUID) -> None:
+        claimed = update(uploads).where(uploads.c.id == upload_id, uploads.c.status == "PROCESSING")
         async with self._database.writing() as connection:
-            await connection.execute(taken.values(status="PENDING", attempts=uploads.c.attempts - 1))
+            await connection.execute(claimed.values(status="PENDING", attempts=uploads.c.attempts - 1))
 
-    async def finish(self, identity: UUID, *, error: str | None = None) -> None:
-        this = uploads.c.id == identity
-        failed = update(uploads).where(this).values(status="FAILED", error=storable(error or ""), content=None)
+    async def finish(self, upload_id: UUID, *, error: str | None = None) -> None:
+        this_upload = uploads.c.id == upload_id
+        failed = update(uploads).where(this_upload).values(status="FAILED", error=storable(error or ""), content=None)
         async with self._database.writing() as connection:
-            await connection.execute(delete(uploads).where(this) if error is None else failed)
+            await connection.execute(delete(uploads).where(this_upload) if error is None else failed)
 
     async def uploads(self, project: UUID | None = None) -> list[Upload]:
         query: Select[Any] = (
-            select(*_SHOWN, projects.c.name.label("project_name"))
+            select(*_WITHOUT_CONTENT, projects.c.name.label("project_name"))
             .join(projects, projects.c.id == uploads.c.project_id)
-            .order_by(*_IN_LINE)
+            .order_by(*_OLDEST_FIRST)
         )
         if project is not None:
             query = query.where(uploads.c.project_id == project)
@@ -94,11 +94,11 @@ class SqlUploads:
             return [_upload(row, row.project_name) for row in await connection.execute(query)]
 
     async def withdraw(self, project: UUID, path: str) -> bool:
-        idle = delete(uploads).where(
+        waiting = delete(uploads).where(
             uploads.c.project_id == project, uploads.c.path == storable(path), uploads.c.status != "PROCESSING"
         )
         async with self._database.writing() as connection:
-            return (await connection.execute(idle)).rowcount == 1
+            return (await connection.execute(waiting)).rowcount == 1
 
 
 def _upload(row: Row[Any], project: str) -> Upload:

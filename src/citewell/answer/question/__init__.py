@@ -1,8 +1,12 @@
 """Resolves what a reader asks: follow-ups, references to a selection, the topic. Searches nothing."""
 
-from citewell.answer.question.follow_up import CONTEXT_EXCHANGES, refer_to_selection, resolve_follow_up
-from citewell.answer.question.resolution import resolve, resolve_question
-from citewell.answer.question.resolved_question import ResolvedQuestion
+from citewell.answer.question.follow_up import (
+    CONTEXT_EXCHANGES,
+    ResolvedQuestion,
+    refer_to_selection,
+    resolve_follow_up,
+)
+from citewell.answer.question.rewrite import resolve, resolve_question
 
 __all__ = [
     "CONTEXT_EXCHANGES",

@@ -8,13 +8,13 @@ English, plus the few words of German, Spanish and French that whole follow-ups 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from citewell.answer.question.courtesy import courtesy_reply, strip_leading_courtesy
-from citewell.answer.question.references import MAX_CONTENT_WORDS, find_reference
-from citewell.answer.question.resolved_question import ResolvedQuestion, own_content_words
 from citewell.answer.question.topic import (
     LEADING_CONJUNCTION,
+    MAX_CONTENT_WORDS,
     add_topic,
+    find_reference,
     find_topic,
     last_list,
     replace_topic,
@@ -27,6 +27,48 @@ CONTEXT_EXCHANGES = 5
 """How many of the last exchanges a follow-up may refer to."""
 
 _MAX_FOLLOW_UP_CHARACTERS = 300  # a longer question names its own topic
+
+QuestionKind = Literal["question", "more", "unclear", "courtesy"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedQuestion:
+    """What to search for, and which kind of request it is.
+
+    `more` asks for what was not shown yet. `unclear` and `courtesy` get `reply` instead of an answer.
+    """
+
+    question: str
+    kind: QuestionKind = "question"
+    already_shown: tuple[str, ...] = ()
+    """Texts that the reader has seen: earlier answers, or the marked text."""
+    reply: str = ""
+    continues: str = ""
+    """The earlier question whose topic this one continues; empty where it has a topic of its own."""
+    refers_to_marked_text: bool = False
+    """Whether "this" in the question means the text that the reader has marked on the page."""
+    from_selection: bool = False
+    """Whether the answer may come from the reader's selection only."""
+
+    @property
+    def topic_question(self) -> str:
+        """The question that names the topic: an earlier one for a follow-up, else this one."""
+        return self.continues or self.question
+
+    @property
+    def search_text(self) -> str:
+        """The text to search for; empty where the question only asks what the selection means."""
+        only_asks_meaning = self.refers_to_marked_text and not _own_content_words(self.question)
+        return "" if self.from_selection and only_asks_meaning else self.question
+
+    @property
+    def wants_answer(self) -> bool:
+        """Whether the question needs an answer from documents, not just a polite or clarifying reply."""
+        return self.kind in ("question", "more")
+
+    def was_shown(self, quote: str) -> bool:
+        """Whether the reader has seen these words already, so that "tell me more" does not repeat them."""
+        return any(" ".join(quote.split()) in " ".join(text.split()) for text in self.already_shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +112,17 @@ def _resolve_turn(question: str, turns: Sequence[_Turn], *, has_marked_text: boo
     text = " ".join(question.split())
     if len(text) > _MAX_FOLLOW_UP_CHARACTERS:
         return ResolvedQuestion(text)
-    if reply := courtesy_reply(text):
+    if reply := _courtesy_reply(text):
         return ResolvedQuestion(text, "courtesy", reply=reply)
-    text = strip_leading_courtesy(text)
+    text = _strip_leading_courtesy(text)
     plain = strip_conjunction(text).rstrip("?!. …").lstrip("¿¡ ")
     last = next((turn for turn in reversed(turns) if turn.resolved.wants_answer), None)
-    if has_marked_text and _THIS.search(text) and len(own_content_words(text)) <= MAX_CONTENT_WORDS:
+    if has_marked_text and _THIS.search(text) and len(_own_content_words(text)) <= MAX_CONTENT_WORDS:
         return ResolvedQuestion(text, refers_to_marked_text=True)
     resolved = next(filter(None, (rule(text, plain, last) for rule in _RULES)), None)
     if resolved is None or (has_marked_text and resolved.kind == "unclear"):
         incomplete = (
-            resolved is not None or not own_content_words(text) or (last is None and bool(find_reference(text)))
+            resolved is not None or not _own_content_words(text) or (last is None and bool(find_reference(text)))
         )
         return ResolvedQuestion(text, refers_to_marked_text=has_marked_text and incomplete)
     if resolved.kind == "more":
@@ -95,6 +137,55 @@ _THIS = re.compile(
       | \b(?:das|dies(?:e[rs]?)?|esto|ceci|cela|ça)\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
+
+# Short questions are easily taken for another language, so English question words are listed here as well.
+_MEANING_QUESTION_WORDS = frozenset(
+    ["tell", "me", "more", "what", "else", "explain", "why", "how", "mean", "this", "that", "it", "is", "go",
+     "on", "meaning", "text", "passage", "paragraph", "paragraphs", "section", "sentence", "sentences",
+     "selection", "selected", "word", "words", "summarize", "summarise", "summary", "summarized", "describe",
+     "idea", "ideas", "point", "points", "key", "important", "gist", "essence", "simple", "simply", "simpler",
+     "terms", "detail", "details", "briefly", "brief", "short", "author", "says", "said", "understand",
+     "elaborate", "tldr", "tl;dr", "eli5", "part", "bit", "snippet", "bedeutet", "heißt", "erkläre", "erklär",
+     "significa", "explica", "signifie", "explique"]
+)  # fmt: skip
+
+
+def _own_content_words(question: str) -> list[str]:
+    """The content words of a question; none where it only asks what something means, or for a summary."""
+    return [word for word in content_words(question) if word.casefold() not in _MEANING_QUESTION_WORDS]
+
+
+_THANKS = (
+    r"(?:many )?thanks(?: a lot| so much)?|thank you(?: (?:so|very) much)?|thx|cheers|danke(?: schön)?|merci"
+    r"(?: beaucoup)?|(?:muchas )?gracias"
+)
+_PATTERN_BY_REPLY = {
+    "You're welcome.": _THANKS,
+    "Hello! Ask me something about this book.": r"hi(?: there)?|hello(?: there)?|hey|good (?:morning|afternoon|evening)"
+    r"|hallo|hola|bonjour",
+    "Goodbye!": r"(?:good)?bye|see you|tschüss|adiós|au revoir",
+    "Good. Ask on whenever you like.": r"ok(?:ay)?|k|great|cool|nice|perfect|awesome|alright|fine|got it|i see"
+    r"|understood|makes sense|(?:that |this )?help(?:s|ed)|(?:very )?(?:good|helpful)|interesting|super|vale|d'accord",
+}
+_ONLY_COURTESY = re.compile(rf"(?:(?:{'|'.join(_PATTERN_BY_REPLY.values())})(?:\W+|$))+", re.IGNORECASE)
+_LEADING_COURTESY = re.compile(
+    rf"^(?:(?:{_THANKS}|ok(?:ay)?|great|cool|nice|got it|i see|alright)[,.!…]+\s+)+(?=\S)",
+    re.IGNORECASE,
+)
+
+
+def _courtesy_reply(text: str) -> str:
+    """The reply to a message that only thanks, greets or agrees; empty for every other message."""
+    if not _ONLY_COURTESY.fullmatch(text):
+        return ""
+    replies = _PATTERN_BY_REPLY.items()
+    return next(reply for reply, pattern in replies if re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE))
+
+
+def _strip_leading_courtesy(text: str) -> str:
+    """The message without the "Thanks!" or "OK, great." before its question."""
+    return _LEADING_COURTESY.sub("", text)
+
 
 # Each rule below gets the message, the message without its conjunction and question mark, and the last turn that asked
 # something. It returns None where it does not apply.

@@ -1,4 +1,4 @@
-"""Finds, replaces and adds the topic of a question. Rules for English only; pure.
+"""Finds, replaces and adds the topic of a question, and finds the pronoun that stands for one. English rules; pure.
 
 Knows single sentences and answers; nothing of conversations.
 """
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from citewell.text import content_words
 
-AUXILIARY = r"(?:do|does|did|is|are|was|were|can|could|should|would|will|has|have|had|must|may|might)"
-PERSON = r"(?:i|you|we|one|people)"
+_AUXILIARY = r"(?:do|does|did|is|are|was|were|can|could|should|would|will|has|have|had|must|may|might)"
+_PERSON = r"(?:i|you|we|one|people)"
 _POLITE_OPENING = re.compile(
     r"""^(?:(?:and|but|so|or|please)\b[\s,]*
           | (?:can|could|would|will)\ you\ (?:please\ )?
@@ -19,33 +19,33 @@ _POLITE_OPENING = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _QUESTION_OPENING = re.compile(
-    rf"""^(?:(?:what|who)(?:\ {AUXILIARY}|'s|’s)(?:\ there)?(?:\ {PERSON})?\b
-          | (?:why|when|where|how)(?:\ {AUXILIARY}|'s|’s|\ to)(?:\ (?:{PERSON}|there))?\b
+    rf"""^(?:(?:what|who)(?:\ {_AUXILIARY}|'s|’s)(?:\ there)?(?:\ {_PERSON})?\b
+          | (?:why|when|where|how)(?:\ {_AUXILIARY}|'s|’s|\ to)(?:\ (?:{_PERSON}|there))?\b
           | how\ (?:many|much|long|often|far|fast|big|old|large|high|heavy)\b
           | what|which|who|whose|why|when|where|how
-          | {AUXILIARY}\ (?:there\b)?(?:{PERSON}\b)?
-          | (?:explain|describe|define|compare|list|name)\b(?:\ (?:how|why|what|when)\b)?(?:\ (?:to|{PERSON})\b)?
+          | {_AUXILIARY}\ (?:there\b)?(?:{_PERSON}\b)?
+          | (?:explain|describe|define|compare|list|name)\b(?:\ (?:how|why|what|when)\b)?(?:\ (?:to|{_PERSON})\b)?
         )\s*""",
     re.IGNORECASE | re.VERBOSE,
 )
-_TRAILING_CLAUSE = re.compile(rf"\s{AUXILIARY} (?:{PERSON}|it|they|there)\b.*$", re.IGNORECASE)
+_TRAILING_CLAUSE = re.compile(rf"\s{_AUXILIARY} (?:{_PERSON}|it|they|there)\b.*$", re.IGNORECASE)
 _PRONOUN = re.compile(r"(?:it|they|this|that|these|those|he|she|its|their|his)\b", re.IGNORECASE)
 _DETERMINER = re.compile(r"^(?:a|an|the|my|your|our|its|their)\s+", re.IGNORECASE)
 # "What is X?", "Tell me about X", "How does X work?": all of it is one thing with a name.
 _ASKS_ABOUT_ONE_THING = re.compile(
-    rf"^(?:what|who)(?: (?:is|are|was|were)|'s|’s) (?!{PERSON}\b|there\b)"
+    rf"^(?:what|who)(?: (?:is|are|was|were)|'s|’s) (?!{_PERSON}\b|there\b)"
     r"|^(?:explain|describe|define)(?! (?:how|why|what|when)\b)",
     re.IGNORECASE,
 )
 _HOW_THING_WORKS = re.compile(r"^how (?:does|do|did) (?P<thing>.+) works?$", re.IGNORECASE)
-_CLAUSE_WORD = re.compile(rf"\b(?:{AUXILIARY}|what|how|why|when|which|to|and|or|that)\b", re.IGNORECASE)
+_CLAUSE_WORD = re.compile(rf"\b(?:{_AUXILIARY}|what|how|why|when|which|to|and|or|that)\b", re.IGNORECASE)
 
 _PREPOSITION = re.compile(
     r"^(?:on|in|for|with|at|from|under|without|using|during|by|after|before|inside|against|over|via)\b", re.IGNORECASE
 )
-_PERSON_DOES_THING = re.compile(rf"^(?P<head>.*\b{AUXILIARY} {PERSON} \w+ |how to \w+ )(?P<thing>.+)$", re.IGNORECASE)
+_PERSON_DOES_THING = re.compile(rf"^(?P<head>.*\b{_AUXILIARY} {_PERSON} \w+ |how to \w+ )(?P<thing>.+)$", re.IGNORECASE)
 _THING_DOES = re.compile(
-    rf"^(?:why|how|when|where|what) {AUXILIARY} (?P<thing>(?:(?:a|an|the) )?\w+) \w+(?: \w+)?$",
+    rf"^(?:why|how|when|where|what) {_AUXILIARY} (?P<thing>(?:(?:a|an|the) )?\w+) \w+(?: \w+)?$",
     re.IGNORECASE,
 )
 _WHAT_IS_THING = re.compile(
@@ -65,6 +65,40 @@ _ENUMERATION = re.compile(
 _ITEM_SEPARATOR = re.compile(r",\s*(?:and|or)?\s*|\s+(?:and|or|vs\.?|versus)\s+")
 _CITATION_MARKER = re.compile(r"\s*\[\d+\]")
 LEADING_CONJUNCTION = re.compile(r"^(?:¿\s*)?(?:and|but|so|or|und|aber|y|pero|et|mais)\b[\s,]*", re.IGNORECASE)
+
+MAX_CONTENT_WORDS = 4
+"""Content words beside a reference: a question with more is better searched as it is."""
+
+_QUESTION_WORDS = r"(?:what|which|who|why|when|where|how)"
+_GENERIC_NOUN = r"(?:method|approach|technique|problem|effect|step|value|error|concept|idea|process|case|thing|topic)s?"
+_REFERENCE = re.compile(
+    rf"""\b(?:
+        (?P<demonstrative>this|that|these|those)(?P<generic>\ {_GENERIC_NOUN}\b)?
+           (?=$|[?.!,]|\ (?:happen|work|mean|matter|help|take|cost|differ|compare|important|true|possible|done|called
+              |useful|necessary|relevant|better|bad|good|enough|a|an|the|in|on|for|with|from|without|also|always|ever|be|used|so)\b)
+      | (?P<choice>which\ (?:one|of\ (?:them|these|those))s?)
+      | (?P<possessive>its|their|his)(?=\ \w)
+      | (?P<plain>it|they|them|he|she|him)(?!['’]))\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# "it" that refers to nothing: "Is it possible to …", "How long does it take to …".
+_EXPLETIVE_IT = re.compile(
+    r"""\bit\ (?:\w+\ )?(?:take|takes|took|cost|costs|mean|means|help|helps|make\ sense|feel|called|said|believed|known)
+          \b.*\b(?:to|that|when|if|for|about)\b
+      | \bit\ (?:\w+\ ){1,4}(?:to|that|if|when|whether|for|who)\b | \bthat\ it\b | \btime\ is\ it\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# What may stand before a reference to something outside the sentence: nothing that it could refer to instead.
+_BEFORE_SUBJECT = re.compile(
+    rf"{_QUESTION_WORDS}\b(?:(?!\b{_QUESTION_WORDS}\b)[^,;:?]){{0,60}}?\ ?{_AUXILIARY}\ ", re.IGNORECASE
+)
+_BEFORE_OBJECT = re.compile(
+    rf"""(?:(?:{_QUESTION_WORDS}\ )?{_AUXILIARY}\ {_PERSON}
+          |(?:show|tell|explain)\ (?:me\ |us\ )?(?:how|when|where|why)\ (?:to|i|you|we)|how\ to
+          |(?P<third>who|what|which))
+        (?:\ [\w'’-]+){{1,3}}\ """,
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +160,23 @@ def add_topic(question: str, topic: str) -> str:
 def strip_conjunction(text: str) -> str:
     """The text without the "and" or "but" it begins with."""
     return LEADING_CONJUNCTION.sub("", text)
+
+
+def find_reference(question: str) -> re.Match[str] | None:
+    """The first word that refers to something outside the question; None where the question can stand alone.
+
+    The match has the groups `generic`, `choice` and `possessive` for the kinds of reference.
+    """
+    reference = _REFERENCE.search(question)
+    if not reference or reference[0] == "IT" or _EXPLETIVE_IT.search(question):
+        return None
+    before, after = strip_conjunction(question[: reference.start()]), question[reference.end() :]
+    before_object = _BEFORE_OBJECT.fullmatch(before)
+    if before_object and reference["possessive"] and before_object["third"] and content_words(before):
+        return None  # "Who lost his crown?" refers to who
+    if content_words(before) and not (_BEFORE_SUBJECT.fullmatch(before) or before_object):
+        return None
+    return reference if len(content_words(f"{before} {after}")) <= MAX_CONTENT_WORDS else None
 
 
 def last_list(question: str, answer: str) -> tuple[list[str], bool]:

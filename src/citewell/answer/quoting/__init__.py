@@ -1,9 +1,8 @@
 """Answers without an LLM: scores sentences, selects the quotes, estimates the confidence. Pure."""
 
-from citewell.answer.quoting.answer import QuoteSelection, quote
 from citewell.answer.quoting.confidence import CONFIDENCE_BANDS, estimate_confidence
 from citewell.answer.quoting.score import score_candidates
-from citewell.answer.quoting.select import Quote, select_quotes
+from citewell.answer.quoting.select import Quote, QuoteSelection, quote, select_quotes
 
 __all__ = [
     "CONFIDENCE_BANDS",

@@ -1,16 +1,21 @@
-"""Estimates how likely the passages answer the question, as a calibrated probability. Pure.
+"""Estimates how likely an answer is right, as a calibrated probability: by its passages, then by its quotes. Pure.
 
-Fitted by `benchmarks/fit.py` on questions that documents answer, questions about other documents, and questions about
-something else entirely. Does not know which units are quoted.
+A passage may be about the very topic and still not say what was asked for. So the second estimate reads the quotes:
+whether they contain the question's words and names, whether there is a number where one is asked for, and how far the
+best passage stands before the next. `benchmarks/fit/ranking.py` fits the first one, on covered and uncovered questions,
+and `benchmarks/fit/answer_confidence.py` the second one, on answers that were right or wrong.
 """
 
+import re
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from citewell.answer.quoting.score import Candidate
-from citewell.answer.retrieval import Retrieval, fitted_weights
+from citewell.answer.retrieval import Retrieval, fitted_weights, score_passages
 from citewell.text import ENGLISH, detect_language, mostly_non_latin, specific_terms, stems
 
 CONFIDENCE_FEATURES = (
@@ -20,8 +25,28 @@ CONFIDENCE_FEATURES = (
 
 _WEIGHTS = fitted_weights("confidence", CONFIDENCE_FEATURES)
 
-CONFIDENCE_BANDS = dict(zip(("refuse", "weak"), fitted_weights("bands", ("refuse", "weak")).tolist(), strict=True))
-"""Below "refuse" there is no answer, below "weak" an answer is doubtful; for the local embedding model."""
+_BANDS = ("refuse", "weak", "decline")
+CONFIDENCE_BANDS = dict(zip(_BANDS, fitted_weights("bands", _BANDS).tolist(), strict=True))
+"""Below "refuse" the passages do not answer, below "decline" the quotes do not, below "weak" an answer is doubtful."""
+
+ANSWER_FEATURES = (
+    "bias", "topic", "above_background", "lead", "best_candidate", "quote_coverage", "word_pairs",
+    "specific_missing", "unknown_specific", "asks_how_to", "asks_for_number", "number_missing", "length",
+)  # fmt: skip
+
+_ANSWER_WEIGHTS = fitted_weights("answer", ANSWER_FEATURES)
+_HOW_TO = re.compile(r"\bhow (?:do|can|should|would|could|to)\b", re.IGNORECASE)
+_ASKS_FOR_NUMBER = re.compile(
+    r"\bhow (?:many|much|often|long|large|big|fast|far|old)\b"
+    r"|\b(?:cost|price|charge|percentage|maximum|minimum|limit)\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_NUMBER_WORD = re.compile(
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|once|twice|daily|weekly|monthly|annual(?:ly)?"
+    r"|yearly|week|month|year|unlimited)\b",
+    re.IGNORECASE,
+)
 
 SELECTION_FEATURES = (
     "bias", "similarity", "similarity_foreign", "foreign", "other_letters", "says_other_letters", "sentence_says",
@@ -30,6 +55,15 @@ SELECTION_FEATURES = (
 
 _SELECTION_WEIGHTS = fitted_weights("selection", SELECTION_FEATURES)
 _CONFIDENCE_WITHOUT_QUESTION = 0.5
+
+
+class QuotedText(Protocol):
+    """What the confidence reads of a quote."""
+
+    @property
+    def passage(self) -> int: ...
+    @property
+    def text(self) -> str: ...
 
 
 def estimate_confidence(question: str, retrieval: Retrieval, candidates: Sequence[Candidate]) -> float:
@@ -62,6 +96,49 @@ def confidence_features(question: str, retrieval: Retrieval, candidates: Sequenc
     return np.array([values[name] for name in CONFIDENCE_FEATURES])
 
 
+def can_judge_answers_to(question: str) -> bool:
+    """Whether `estimate_answer_confidence` was fitted on questions in this language: English."""
+    return not mostly_non_latin(question) and detect_language(question) == ENGLISH
+
+
+def estimate_answer_confidence(
+    question: str, retrieval: Retrieval, candidates: Sequence[Candidate], quotes: Sequence[QuotedText]
+) -> float:
+    """The probability that the quotes answer the question."""
+    return _logistic(answer_features(question, retrieval, candidates, quotes), _ANSWER_WEIGHTS)
+
+
+def answer_features(
+    question: str, retrieval: Retrieval, candidates: Sequence[Candidate], quotes: Sequence[QuotedText]
+) -> NDArray[np.float64]:
+    """What separates quotes that answer from quotes that are only about the topic."""
+    specific = specific_terms(question)
+    text = "\n".join(quote.text for quote in quotes)
+    quote_stems = [
+        frozenset(stems(quote.text)) | frozenset(stems(retrieval.passages[quote.passage].chunk.label))
+        for quote in quotes
+    ]
+    all_stems = frozenset().union(*quote_stems)
+    ranking = sorted(score_passages(question, retrieval.passages, retrieval.weights), reverse=True)
+    asks_for_number = bool(_ASKS_FOR_NUMBER.search(question))
+    values = {
+        "bias": 1.0,
+        "topic": float(confidence_features(question, retrieval, candidates) @ _WEIGHTS),
+        "above_background": max((passage.score for passage in retrieval.passages), default=0.0) - retrieval.background,
+        "lead": ranking[0] - ranking[1] if len(ranking) > 1 else 0.0,
+        "best_candidate": max((candidate.log_odds for candidate in candidates), default=0.0),
+        "quote_coverage": max((_weight_of(retrieval, mentioned) for mentioned in quote_stems), default=0.0),
+        "word_pairs": _shared_pairs(question, quotes),
+        "specific_missing": _weight_of(retrieval, specific - all_stems),
+        "unknown_specific": _weight_of(retrieval, retrieval.unknown & specific),
+        "asks_how_to": float(bool(_HOW_TO.search(question))),
+        "asks_for_number": float(asks_for_number),
+        "number_missing": float(asks_for_number and not _has_new_number(question, text)),
+        "length": len(text) / 1000,
+    }
+    return np.array([values[name] for name in ANSWER_FEATURES])
+
+
 def selection_features(question: str, retrieval: Retrieval, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
     """What shows that a selection answers a question. All words weigh the same: a few sentences cannot show rarity."""
     question_stems = frozenset(retrieval.weights)
@@ -85,11 +162,6 @@ def selection_features(question: str, retrieval: Retrieval, candidates: Sequence
     return np.array([values[name] for name in SELECTION_FEATURES])
 
 
-def topic_log_odds(features: NDArray[np.float64]) -> float:
-    """The log-odds that the passages are about the question, from `confidence_features`."""
-    return float(features @ _WEIGHTS)
-
-
 def confidence_of(features: NDArray[np.float64]) -> float:
     """The probability that a row of `CONFIDENCE_FEATURES` stands for."""
     return _logistic(features, _WEIGHTS)
@@ -103,3 +175,15 @@ def _logistic(features: NDArray[np.float64], weights: NDArray[np.float64]) -> fl
 def _weight_of(retrieval: Retrieval, mentioned: frozenset[str]) -> float:
     """The share of the question that these stems are."""
     return sum(weight for stem, weight in retrieval.weights.items() if stem in mentioned)
+
+
+def _shared_pairs(question: str, quotes: Sequence[QuotedText]) -> float:
+    """The share of the question's pairs of neighbouring words that a quote has, too."""
+    pairs = frozenset(pairwise(stems(question)))
+    shared = {pair for quote in quotes for pair in pairwise(stems(quote.text)) if pair in pairs}
+    return len(shared) / max(1, len(pairs))
+
+
+def _has_new_number(question: str, text: str) -> bool:
+    """Whether a text has a number that the question does not have."""
+    return bool(set(_NUMBER.findall(text)) - set(_NUMBER.findall(question)) or _NUMBER_WORD.search(text))

@@ -53,8 +53,8 @@ class PassageUnits:
         return split_units(self.text)
 
     @cached_property
-    def _places(self) -> dict[Unit, int]:
-        return {unit: place for place, unit in enumerate(self.units)}
+    def _index_by_unit(self) -> dict[Unit, int]:
+        return {unit: index for index, unit in enumerate(self.units)}
 
     def unit_text(self, unit: Unit) -> str:
         return unit_text(self.text, unit)
@@ -81,8 +81,8 @@ class PassageUnits:
         """
         needed = [unit]
         while self._refers_back(needed[0]):
-            place = self._places[needed[0]]
-            previous = self.units[place - 1] if place else None
+            index = self._index_by_unit[needed[0]]
+            previous = self.units[index - 1] if index else None
             if previous and previous not in self._quotable:
                 break  # this reader has seen it already
             if (
@@ -97,24 +97,24 @@ class PassageUnits:
 
     def introduced_units(self, unit: Unit) -> list[Unit]:
         """The code, formula, table or list that a unit introduces; a list up to its end."""
-        following = announced_units(self.text, unit, self.units[self._places[unit] + 1 :])
+        following = announced_units(self.text, unit, self.units[self._index_by_unit[unit] + 1 :])
         is_list = following and following[0].kind == "item"
         return self.list_items(following[0])[: len(following)] if is_list else following
 
     def numbered_steps(self, unit: Unit) -> list[Unit]:
         """The rest of a sentence's paragraph and the numbered list after it, or the numbered list an item is in."""
-        begin = place = self._places[unit] + (unit.kind == "sentence")
-        while place < len(self.units) and self._in_one_paragraph(self.units[place - 1], self.units[place]):
-            place += 1
-        first = self.units[place] if place < len(self.units) else None
+        begin = index = self._index_by_unit[unit] + (unit.kind == "sentence")
+        while index < len(self.units) and self._in_one_paragraph(self.units[index - 1], self.units[index]):
+            index += 1
+        first = self.units[index] if index < len(self.units) else None
         if first is None or first.kind != "item" or not self.item_line(first).lstrip()[:1].isdigit():
             return []
-        follows = first is unit or self.is_adjacent(self.units[place - 1], first)
-        return [*self.units[begin:place], *self.list_items(first)] if follows else []
+        follows = first is unit or self.is_adjacent(self.units[index - 1], first)
+        return [*self.units[begin:index], *self.list_items(first)] if follows else []
 
     def list_items(self, unit: Unit) -> list[Unit]:
         """All items of the list that an item is in; any other unit alone."""
-        return self._lists[self._places[unit]]
+        return self._lists[self._index_by_unit[unit]]
 
     @cached_property
     def _lists(self) -> list[list[Unit]]:
@@ -130,8 +130,8 @@ class PassageUnits:
     def introduction(self, unit: Unit) -> Unit | None:
         """The sentence that introduces a code block, a formula, or the list that an item is in."""
         first = self.list_items(unit)[0]
-        place = self._places[first]
-        lead = self.units[place - 1] if place else None
+        index = self._index_by_unit[first]
+        lead = self.units[index - 1] if index else None
         if lead is None or lead.kind != "sentence" or lead not in self._quotable or not self.is_adjacent(lead, first):
             return None
         words = self.unit_text(lead)

@@ -1,7 +1,7 @@
 """Scores every unit of the passages by how likely it answers the question. Pure.
 
 The features of a unit say how much of the question it mentions, and whether it looks like an answer to this kind of
-question; their weights were fitted by `benchmarks/fit.py`. Which units are quoted is decided in `select.py`.
+question; their weights were fitted by `benchmarks/fit/ranking.py`. Which units are quoted is decided in `select.py`.
 """
 
 import re
@@ -80,7 +80,7 @@ class Candidate:
     """A unit of one of the passages that could be quoted, with its features."""
 
     passage: int
-    """The place of its passage among the passages."""
+    """The index of its passage among the passages."""
     unit: Unit
     features: NDArray[np.float64]
     words: frozenset[str]
@@ -104,7 +104,7 @@ def score_candidates(
     `weights` has the share of each stem of the question; they add up to 1. `favour` has log-odds to add to passages, by
     chunk id.
     """
-    asked = _QuestionFeatures(question, weights)
+    question_features = _QuestionFeatures(question, weights)
     may_want_code = bool(_MAY_WANT_CODE.search(question))
     relevance = score_passages(question, passages, weights)
     if favour:
@@ -123,13 +123,13 @@ def score_candidates(
         ]
         stems_by_unit = [unit_stems for _, _, unit_stems in parts]
         label_stems = frozenset(stems(passage.chunk.label, detect_language(text)))
-        for place, (unit, words, unit_stems) in enumerate(parts):
-            nearby_stems = frozenset().union(*stems_by_unit[max(0, place - 1) : place + 2])
-            features = asked.unit_features(words, unit, unit_stems, nearby_stems, label_stems)
+        for index, (unit, words, unit_stems) in enumerate(parts):
+            nearby_stems = frozenset().union(*stems_by_unit[max(0, index - 1) : index + 2])
+            features = question_features.unit_features(words, unit, unit_stems, nearby_stems, label_stems)
             features |= {
                 "relevance": relevance[rank] - max(relevance),
                 "window_similarity": _window_similarity(passage, unit),
-                "first": float(place == 0),
+                "first": float(index == 0),
             }
             candidates.append(Candidate(rank, unit, np.array([features[name] for name in QUOTE_FEATURES]), unit_stems))
     mark_most_covered(candidates)

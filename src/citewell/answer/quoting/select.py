@@ -1,20 +1,29 @@
 """Selects the quotes that answer a question: the few units that answer, with the context they need, in reading order.
 
 A sentence that refers to the one before brings it along, "like this:" brings what follows, list items come with the
-sentence that introduces them, and units that are adjacent in the text become one quote. Pure: scored candidates in,
-quotes out. Every word of a quote stands in its passage.
+sentence that introduces them, and units that are adjacent in the text become one quote. `quote` is the one call that
+the answer flow needs. Pure: every word of a quote stands in its passage. Does not know how a question was resolved, nor
+how quotes are shown.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from citewell.answer.quoting.confidence import (
+    CONFIDENCE_BANDS,
+    can_judge_answers_to,
+    estimate_answer_confidence,
+    estimate_confidence,
+)
 from citewell.answer.quoting.passage_units import MAX_CHARACTERS, PassageUnits
-from citewell.answer.quoting.question_type import QuestionType, classify_question
-from citewell.answer.quoting.score import Candidate
+from citewell.answer.quoting.score import Candidate, score_candidates
+from citewell.answer.retrieval import HINT_LOG_ODDS, Retrieval
 from citewell.models import Passage
-from citewell.text import Unit
+from citewell.text import Unit, stems, unit_text
 
 _MAX_QUOTES = 6
 _MAX_QUOTES_WITH_DEFINITION = 3  # where the first quote is the definition that was asked for
@@ -26,6 +35,61 @@ _ENOUGH_PROBABILITY = 0.85
 _ENOUGH_PROBABILITY_OF_SEVERAL = 0.9
 _MIN_SHARED_STEMS = 8  # for a duplicate: with fewer, "lasts 3 h" would repeat "lasts 5 h"
 _DUPLICATE_OVERLAP = 0.8  # the share of its stems that a sentence has in common with one already quoted
+
+_ASKS_FOR_CODE = re.compile(
+    r"\b(?:code|commands?|script|snippet|syntax|listing|implement\w*|(?:launch|config\w*|yaml|xml) (?:file|example)"
+    r"|in (?:python|bash|yaml|c\+\+|javascript|rust))\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_SEVERAL = re.compile(
+    r"""\bhow\ (?:do|can|should|would|could|to)\b | \bwhy\b
+      | \b(?:steps?|stages?|ways?|types?|kinds?|reasons?|list|options?)\b
+      | \bwhat\ (?:\w+\ ){0,3}are\b
+      | ^\W*(?:is|are|was|does|do|did|can|could|should|may|must|will)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ASKS_FOR_LIST = re.compile(
+    r"""\b(?:list|name|all|every|types?|kinds?|options)\b
+      | \b(?:what|which)\ (?:[\w-]+\ ){0,2}(?!is\b|was\b|does\b|this\b)[\w-]+[^s\W]s\ (?!is\b)\w+""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ASKS_FOR_STEPS = re.compile(
+    r"\bhow (?:do|can|should|would|could|to)\b|\b(?:steps?|procedure|instructions)\b"
+    r"|\bwie\b(?! (?:viele?|oft|lange?|hoch|groß|heiß|schnell|weit|alt)\b)|\b(?:schritte?|cómo|pasos|comment|étapes)\b",
+    re.IGNORECASE,
+)
+_ASKS_TO_COMPARE = re.compile(
+    r"\b(?:differences?|differs?|compared?|comparison|versus|vs|pros|cons|better|advantages?)\b", re.IGNORECASE
+)
+_ASKS_FOR_DEFINITION = re.compile(
+    r"""^\W*(?:what(?:\ exactly)?(?:'s|\ is|\ are)|define|explain)\ (?:exactly\ )?
+        (?!the\ (?:difference|best|most|least|maximum|minimum)\b)(.+?)(?:\ (?:good|used)\ for)?$""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+_ASKS_FOR_MEANING = re.compile(
+    r"""^\W*(?:what\ (?:does|do)\ (.+?)\ (?:mean|stand\ for)$
+             |(?:meaning|definition)\ of\ (.+)$|(.+?)\ (?:meaning|definition)$)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_MAX_WORDS_OF_DEFINED_THING = 4
+_DEFINING_VERB = r"(?:is|are|means?|refers?\ to|stands\ for|describes?|makes?|represents?|draws)\b"
+
+
+class QuotableQuestion(Protocol):
+    """What quoting needs to know of a question; `citewell.answer.question.ResolvedQuestion` has all of it."""
+
+    @property
+    def question(self) -> str: ...
+    @property
+    def search_text(self) -> str:
+        """The text that was searched for; empty where only the meaning of a selection is asked for."""
+
+    @property
+    def wants_answer(self) -> bool: ...
+    @property
+    def refers_to_marked_text(self) -> bool: ...
+    def was_shown(self, quote: str) -> bool:
+        """Whether the reader has seen these words already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +103,55 @@ class Quote:
     """Start and end in the passage, from the first word to the last; the header of a table row may stand far above."""
 
 
+@dataclass(frozen=True, slots=True)
+class QuoteSelection:
+    """The quotes that answer a question, none where the passages do not answer it."""
+
+    quotes: Sequence[Quote]
+    confidence: float
+    """The probability that the quotes answer the question; where there are none, that any passage does."""
+
+
+def quote(question: QuotableQuestion, retrieval: Retrieval) -> QuoteSelection:
+    """The quotes of the passages that answer the question, without what its reader has seen already."""
+    if not question.wants_answer or not retrieval.passages:
+        return QuoteSelection((), 0.0)
+    text = retrieval.question or question.search_text
+    candidates = score_candidates(
+        text,
+        retrieval.passages,
+        retrieval.weights,
+        favour=dict.fromkeys(retrieval.hinted, HINT_LOG_ODDS),
+    )
+    confidence = estimate_confidence(text, retrieval, candidates)
+    if confidence < CONFIDENCE_BANDS["refuse"]:
+        return QuoteSelection((), confidence)
+    new = _drop_seen(question, retrieval, candidates)
+    quotes = select_quotes(retrieval.question or question.question, new, retrieval.passages)
+    if retrieval.from_selection or not quotes or not can_judge_answers_to(text):
+        return QuoteSelection(quotes, confidence)
+    confidence = estimate_answer_confidence(text, retrieval, candidates, quotes)
+    return QuoteSelection(quotes if confidence >= CONFIDENCE_BANDS["decline"] else (), confidence)
+
+
+def _drop_seen(
+    question: QuotableQuestion, retrieval: Retrieval, candidates: Sequence[Candidate]
+) -> Sequence[Candidate]:
+    """The candidates that the reader has not seen, and that do not just repeat the question."""
+    texts = [passage.chunk.text for passage in retrieval.passages]
+    new = [
+        candidate
+        for candidate in candidates
+        if not question.was_shown(unit_text(texts[candidate.passage], candidate.unit))
+    ]
+    if retrieval.from_selection and question.search_text:
+        question_stems = frozenset(stems(question.search_text))
+        return [candidate for candidate in new if not candidate.words <= question_stems]
+    if question.refers_to_marked_text:
+        return new or candidates  # there may be nothing but the marked text
+    return new
+
+
 def select_quotes(
     question: str, candidates: Sequence[Candidate], passages: Sequence[Passage], *, most: int = _MAX_QUOTES
 ) -> list[Quote]:
@@ -48,10 +161,10 @@ def select_quotes(
     """
     if not candidates:
         return []
-    kind = classify_question(question)
+    kind = _classify_question(question)
     units_by_passage = [
-        PassageUnits(passage, {candidate.unit for candidate in candidates if candidate.passage == place})
-        for place, passage in enumerate(passages)
+        PassageUnits(passage, {candidate.unit for candidate in candidates if candidate.passage == index})
+        for index, passage in enumerate(passages)
     ]
     log_odds = np.array([candidate.log_odds for candidate in candidates])
     odds = np.exp(log_odds - log_odds.max())
@@ -68,8 +181,59 @@ def select_quotes(
     return list(builder.quotes())
 
 
+@dataclass(frozen=True, slots=True)
+class _QuestionType:
+    """The kinds of answer that a question asks for; several may apply."""
+
+    code: bool
+    steps: bool
+    comparison: bool
+    several: bool
+    """Whether one sentence is only a part of the answer: steps, lists, comparisons and reasons."""
+    whole_list: bool
+    """Whether a list answers, with all of its items: "Which strategies exist?"."""
+    definition: re.Pattern[str] | None
+    """Matches the beginning of a sentence that defines the thing asked about; None where no definition is asked for."""
+
+
+def _classify_question(question: str) -> _QuestionType:
+    """The kinds of answer that a question asks for."""
+    comparison = bool(_ASKS_TO_COMPARE.search(question))
+    whole_list = bool(_ASKS_FOR_LIST.search(question))
+    return _QuestionType(
+        code=bool(_ASKS_FOR_CODE.search(question)),
+        steps=bool(_ASKS_FOR_STEPS.search(question)),
+        comparison=comparison,
+        several=comparison or whole_list or bool(_ASKS_FOR_SEVERAL.search(question)),
+        whole_list=whole_list,
+        definition=_definition_pattern(question),
+    )
+
+
+def _definition_pattern(question: str) -> re.Pattern[str] | None:
+    """For "What is a pump?", matches "A pump is" and "The pump describes"."""
+    thing = _defined_thing(question)
+    if not thing or len(thing.split()) > _MAX_WORDS_OF_DEFINED_THING:
+        return None
+    name = r"\W+".join(map(re.escape, thing.split()))
+    return re.compile(
+        rf"\W*(?:(?:an?|the)\W+)?(?:[\w-]+\W+){{0,4}}?\W*{name}\w{{0,2}}\W*(?:\([^)]*\)\W*)?{_DEFINING_VERB}",
+        re.IGNORECASE,
+    )
+
+
+def _defined_thing(question: str) -> str:
+    """What a definition is asked of: "what exactly is a preset, in short?" -> "preset"; empty if none is."""
+    words = question.strip(" \t\n?.!")
+    for pattern in (_ASKS_FOR_DEFINITION, _ASKS_FOR_MEANING):
+        if found := pattern.match(words):
+            thing = next(filter(None, found.groups())).split(",")[0]
+            return re.sub(r"^(?:an?|the)\s+", "", thing, flags=re.IGNORECASE).strip()
+    return ""
+
+
 def _rank_candidates(
-    candidates: Sequence[Candidate], units_by_passage: Sequence[PassageUnits], kind: QuestionType
+    candidates: Sequence[Candidate], units_by_passage: Sequence[PassageUnits], kind: _QuestionType
 ) -> list[Candidate]:
     """The candidates worth quoting, best first; the code or the definition that was asked for comes before all."""
     ranked = sorted(candidates, key=lambda candidate: -candidate.log_odds)
@@ -97,7 +261,7 @@ def _rank_candidates(
 class _QuoteBuilder:
     """Collects candidates, each with the context it needs, up to the maximum length of an answer."""
 
-    def __init__(self, units_by_passage: Sequence[PassageUnits], kind: QuestionType) -> None:
+    def __init__(self, units_by_passage: Sequence[PassageUnits], kind: _QuestionType) -> None:
         self._units_by_passage = units_by_passage
         self._kind = kind
         self._document_order: dict[object, int] = {}
@@ -181,15 +345,15 @@ class _QuoteBuilder:
         """The quotes in reading order: adjacent units become one quote, table rows come under their header."""
         last: tuple[int, Unit] | None = None
         text, start, stretch = "", 0, (0, 0)
-        for place, unit in sorted(self._text_by_unit, key=self._reading_order):
-            passage_units = self._units_by_passage[place]
-            separator = passage_units.separator(last[1], unit) if last and last[0] == place else None
+        for index, unit in sorted(self._text_by_unit, key=self._reading_order):
+            passage_units = self._units_by_passage[index]
+            separator = passage_units.separator(last[1], unit) if last and last[0] == index else None
             if last and separator is None:
                 yield Quote(last[0], start, text, stretch)
             if separator is None:
                 stretch = unit.start, unit.end
                 start = unit.header[0] if unit.header else unit.start
-                in_list = self._is_quoted_with_siblings(place, unit)
+                in_list = self._is_quoted_with_siblings(index, unit)
                 text = passage_units.item_line(unit) if in_list else passage_units.unit_text(unit)
             else:
                 stretch = stretch[0], unit.end
@@ -200,25 +364,25 @@ class _QuoteBuilder:
                     text += separator + passage_units.item_line(unit)
                 else:
                     text += separator + passage_units.unit_text(unit)
-            last = place, unit
+            last = index, unit
         if last:
             yield Quote(last[0], start, text, stretch)
 
-    def _is_quoted_with_siblings(self, place: int, unit: Unit) -> bool:
+    def _is_quoted_with_siblings(self, index: int, unit: Unit) -> bool:
         """Whether other items of the same list are quoted, too."""
         if unit.kind != "item":
             return False
-        items = self._units_by_passage[place].list_items(unit)
-        return any(item != unit and (place, item) in self._text_by_unit for item in items)
+        items = self._units_by_passage[index].list_items(unit)
+        return any(item != unit and (index, item) in self._text_by_unit for item in items)
 
     def _reading_order(self, key: tuple[int, Unit]) -> tuple[int, int, int]:
         """Sorts units by the rank of their document, then by their offset in it."""
-        place, unit = key
-        chunk = self._units_by_passage[place].passage.chunk
-        return self._document_order[chunk.document_id], chunk.start + unit.start, place
+        index, unit = key
+        chunk = self._units_by_passage[index].passage.chunk
+        return self._document_order[chunk.document_id], chunk.start + unit.start, index
 
 
-def _is_duplicate(stems: frozenset[str], others: frozenset[str]) -> bool:
+def _is_duplicate(words: frozenset[str], others: frozenset[str]) -> bool:
     """Whether two sentences say the same, as in overlapping chunks and summaries."""
-    shared = len(stems & others)
-    return stems == others or shared >= max(_MIN_SHARED_STEMS, _DUPLICATE_OVERLAP * min(len(stems), len(others)))
+    shared = len(words & others)
+    return words == others or shared >= max(_MIN_SHARED_STEMS, _DUPLICATE_OVERLAP * min(len(words), len(others)))

@@ -19,7 +19,7 @@ class _Markers(ABC):
 
     def __init__(self, *, most: int | None = None) -> None:
         self._most = most
-        self._place_by_chunk_id: dict[str, int] = {}
+        self._index_by_chunk_id: dict[str, int] = {}
         self._last_text = ""
         self.passages: list[Passage] = []
 
@@ -31,18 +31,18 @@ class _Markers(ABC):
             self._last_text = piece or self._last_text
             return piece
         chunk_id = piece.passage.chunk.id
-        if chunk_id not in self._place_by_chunk_id:
+        if chunk_id not in self._index_by_chunk_id:
             if self._most is not None and len(self.passages) >= self._most:
                 return ""
-            self._place_by_chunk_id[chunk_id] = len(self.passages)
+            self._index_by_chunk_id[chunk_id] = len(self.passages)
             self.passages.append(piece.passage)
         space = "" if not self._last_text or self._last_text[-1] in "\n(" else " "
-        self._last_text = f"{space}[{self._label(self._place_by_chunk_id[chunk_id])}]"
+        self._last_text = f"{space}[{self._label(self._index_by_chunk_id[chunk_id])}]"
         return self._last_text
 
     @abstractmethod
-    def _label(self, place: int) -> str:
-        """What stands in the brackets for the passage at this place."""
+    def _label(self, index: int) -> str:
+        """What stands in the brackets for the passage at this index."""
 
 
 class NumberedMarkers(_Markers):
@@ -72,20 +72,20 @@ class NumberedMarkers(_Markers):
         quotes_left = [deque(answer.quotes(passage)) for passage in self.passages]
         quotes_by_passage: list[list[str | None]] = [[] for _ in self.passages]
         for match in _LOOKS_LIKE_MARKER.finditer(text):
-            start, place = match.start(), int(match[1]) - 1
+            start, index = match.start(), int(match[1]) - 1
             if start in self._marker_starts:
-                quote = quotes_left[place].popleft() if quotes_left[place] else None
-                quotes_by_passage[place].append(quote or None)
-            elif place < len(quotes_by_passage) and prose[start] != HIDDEN:
-                quotes_by_passage[place].append(None)
+                quote = quotes_left[index].popleft() if quotes_left[index] else None
+                quotes_by_passage[index].append(quote or None)
+            elif index < len(quotes_by_passage) and prose[start] != HIDDEN:
+                quotes_by_passage[index].append(None)
         return quotes_by_passage
 
-    def _label(self, place: int) -> str:
-        return str(place + 1)
+    def _label(self, index: int) -> str:
+        return str(index + 1)
 
 
 class ChunkIdMarkers(_Markers):
     """Renders each `Cite` as `[<chunk id>]`."""
 
-    def _label(self, place: int) -> str:
-        return self.passages[place].chunk.id
+    def _label(self, index: int) -> str:
+        return self.passages[index].chunk.id

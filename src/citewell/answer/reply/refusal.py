@@ -49,12 +49,12 @@ def nearest_topics(passages: Sequence[Passage]) -> tuple[Passage, ...]:
     return tuple(nearest[:_MAX_TOPICS])
 
 
-def _nearest_topics_sentence(topics: Sequence[Passage], place: str) -> str:
+def _nearest_topics_sentence(topics: Sequence[Passage], where: str) -> str:
     """ " The nearest topics nearby are “A” and “B”."; empty where there are no topics."""
     if not topics:
         return ""
     subject, verb = ("topics", "are") if len(topics) > 1 else ("topic", "is")
-    return f" The nearest {subject} {place} {verb} {_join_topics(topics, 'and')}."
+    return f" The nearest {subject} {where} {verb} {_join_topics(topics, 'and')}."
 
 
 def _join_topics(topics: Sequence[Passage], conjunction: str) -> str:

@@ -1,8 +1,7 @@
 """Finds the passages a question is about and ranks them: in the index, or in a reader's selection."""
 
-from citewell.answer.retrieval.passages import retrieve_passages
-from citewell.answer.retrieval.rerank import LocalReranker, score_passages
-from citewell.answer.retrieval.search import HINT_LOG_ODDS, Retrieval, retrieve
+from citewell.answer.retrieval.rerank import LocalReranker, Retrieval, score_passages
+from citewell.answer.retrieval.search import HINT_LOG_ODDS, retrieve, retrieve_passages
 from citewell.answer.retrieval.selection import retrieve_from_selection, selection_as_passage
 from citewell.answer.retrieval.weights import fitted_weights
 

@@ -2,13 +2,15 @@
 
 The local reranker combines embedding similarity and word overlap: how close the passage is, how much of the question
 it mentions, and whether one sentence mentions it together. Rank fusion would lose how sure each of them is. The
-weights were fitted by `benchmarks/fit.py`.
+weights were fitted by `benchmarks/fit/ranking.py`.
 """
 
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +28,27 @@ PASSAGE_FEATURES = (
 )  # fmt: skip
 
 _WEIGHTS = fitted_weights("rerank", PASSAGE_FEATURES)
+_TOP_RANKS = 5  # the passages ranked below these are the background
 _LABEL_MENTIONS = 2  # how many mentions a word in the title or headings is worth
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """The passages of a search, best first, and how much each word of the question matters in this project."""
+
+    passages: tuple[Passage, ...]
+    background: float
+    """The mean similarity of passages ranked lower: a question that the documents answer stands out from it."""
+    weights: Mapping[str, float]
+    """The share of each stem of the question: rare ones weigh more. They add up to 1."""
+    unknown: frozenset[str]
+    """Stems of the question that no chunk of the project contains."""
+    hinted: frozenset[str] = frozenset()
+    """Ids of the chunks that contain the text the reader looks at."""
+    question: str = ""
+    """What was searched for: the question with its typing errors corrected. Empty for a selection."""
+    from_selection: bool = False
+    """Whether all passages are parts of a reader's selection, and the words were counted there."""
 
 
 class LocalReranker:
@@ -39,6 +61,19 @@ class LocalReranker:
 
     async def close(self) -> None:
         pass
+
+
+def weigh_words(candidates: Sequence[Passage], *, total: int, frequencies: Mapping[str, int], limit: int) -> Retrieval:
+    """A `Retrieval` from ranked passages and the number of texts, of `total`, that contain each stem. Pure."""
+    rarity = {stem: log(1 + (total - count + 0.5) / (count + 0.5)) for stem, count in frequencies.items()}
+    rarity_sum = sum(rarity.values()) or 1.0
+    lower_scores = [passage.score for passage in candidates[_TOP_RANKS:]]
+    return Retrieval(
+        passages=tuple(candidates[:limit]),
+        background=sum(lower_scores) / len(lower_scores) if lower_scores else 0.0,
+        weights={stem: value / rarity_sum for stem, value in rarity.items()},
+        unknown=frozenset(stem for stem, count in frequencies.items() if not count),
+    )
 
 
 def score_passages(question: str, passages: Sequence[Passage], weights: Mapping[str, float]) -> list[float]:
@@ -93,5 +128,5 @@ async def rerank_passages(
         level = logging.WARNING if isinstance(error, RerankerUnavailable) else logging.ERROR
         _log.log(level, "answering in the local order: %s", error, extra={"reranker": reranker.model})
         scores = score_passages(question, passages, weights)
-    best_first = sorted(range(len(passages)), key=lambda place: -scores[place])
-    return tuple(passages[place] for place in best_first)
+    best_first = sorted(range(len(passages)), key=lambda index: -scores[index])
+    return tuple(passages[index] for index in best_first)

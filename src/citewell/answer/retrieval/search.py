@@ -1,15 +1,16 @@
-"""Searches the index for the passages that answer a question, and weighs its words by how rare they are there.
+"""Retrieves the passages that answer a question: from the index, or from the reader's selection.
 
-Knows the index, the embedder and the reranker; not what is done with the passages.
+`retrieve_passages` is the one call that the answer flow needs. Knows the index, the embedder and the reranker; not what
+is done with the passages.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import log
+from dataclasses import replace
 from uuid import UUID
 
 from citewell.answer.engines import AnswerEngines
-from citewell.answer.retrieval.rerank import rerank_passages, score_passages
+from citewell.answer.retrieval.rerank import Retrieval, rerank_passages, score_passages, weigh_words
+from citewell.answer.retrieval.selection import retrieve_from_selection
 from citewell.answer.retrieval.spelling import correct_spelling
 from citewell.errors import EmptyKnowledgeBase
 from citewell.models import NO_FILTERS, Filters, Passage
@@ -22,26 +23,26 @@ HINT_LOG_ODDS = 0.5
 """Log-odds added to a passage that the reader looks at; with more, an unrelated hint does harm (docs/log.md)."""
 
 _HINT_COVERAGE = 0.9  # the share of a hint's keywords that a passage must contain
-_TOP_RANKS = 5  # the passages ranked below these are the background
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieval:
-    """The passages of a search, best first, and how much each word of the question matters in this project."""
+async def retrieve_passages(
+    question: str,
+    *,
+    project: UUID,
+    engines: AnswerEngines,
+    limit: int,
+    selection: str = "",
+    hint: str = "",
+    filters: Filters = NO_FILTERS,
+) -> Retrieval:
+    """The passages that answer best.
 
-    passages: tuple[Passage, ...]
-    background: float
-    """The mean similarity of passages ranked lower: a question that the documents answer stands out from it."""
-    weights: Mapping[str, float]
-    """The share of each stem of the question: rare ones weigh more. They add up to 1."""
-    unknown: frozenset[str]
-    """Stems of the question that no chunk of the project contains."""
-    hinted: frozenset[str] = frozenset()
-    """Ids of the chunks that contain the text the reader looks at."""
-    question: str = ""
-    """What was searched for: the question with its typing errors corrected. Empty for a selection."""
-    from_selection: bool = False
-    """Whether all passages are parts of a reader's selection, and the words were counted there."""
+    With a `selection`, only its parts: the index is not searched. Else those of the index that pass the `filters`;
+    `hint` is the text the reader looks at, which may decide which of them comes first.
+    """
+    if selection:
+        return await retrieve_from_selection(question, selection, engines=engines, limit=limit)
+    return await retrieve(question, project=project, engines=engines, limit=limit, filters=filters, hint=hint)
 
 
 async def retrieve(
@@ -82,19 +83,6 @@ async def _search(question: str, *, project: UUID, engines: AnswerEngines, limit
     return weigh_words(candidates, total=total, frequencies=frequencies, limit=len(candidates))
 
 
-def weigh_words(candidates: Sequence[Passage], *, total: int, frequencies: Mapping[str, int], limit: int) -> Retrieval:
-    """A `Retrieval` from ranked passages and the number of texts, of `total`, that contain each stem. Pure."""
-    rarity = {stem: log(1 + (total - count + 0.5) / (count + 0.5)) for stem, count in frequencies.items()}
-    rarity_sum = sum(rarity.values()) or 1.0
-    lower_scores = [passage.score for passage in candidates[_TOP_RANKS:]]
-    return Retrieval(
-        passages=tuple(candidates[:limit]),
-        background=sum(lower_scores) / len(lower_scores) if lower_scores else 0.0,
-        weights={stem: value / rarity_sum for stem, value in rarity.items()},
-        unknown=frozenset(stem for stem, count in frequencies.items() if not count),
-    )
-
-
 def _contains_hint(passage: Passage, hint: str) -> bool:
     """Whether a passage contains nearly all keywords of the text the reader looks at."""
     hint_stems = keywords(hint).keys()
@@ -106,10 +94,10 @@ def _move_hinted_first(
     best: Sequence[Passage], hinted: frozenset[str], question: str, weights: Mapping[str, float]
 ) -> tuple[Passage, ...]:
     """The passages with the first hinted one in front, if it answers nearly as well as the best one."""
-    place = next((place for place, passage in enumerate(best) if passage.chunk.id in hinted), 0)
-    if not place:
+    rank = next((rank for rank, passage in enumerate(best) if passage.chunk.id in hinted), 0)
+    if not rank:
         return tuple(best)
-    best_score, hinted_score = score_passages(question, [best[0], best[place]], weights)
+    best_score, hinted_score = score_passages(question, [best[0], best[rank]], weights)
     if hinted_score + HINT_LOG_ODDS < best_score:
         return tuple(best)
-    return (best[place], *best[:place], *best[place + 1 :])
+    return (best[rank], *best[:rank], *best[rank + 1 :])

@@ -11,8 +11,7 @@ from uuid import UUID
 import numpy as np
 
 from citewell.answer.engines import AnswerEngines
-from citewell.answer.retrieval.rerank import score_passages
-from citewell.answer.retrieval.search import Retrieval, weigh_words
+from citewell.answer.retrieval.rerank import Retrieval, score_passages, weigh_words
 from citewell.models import Chunk, Passage, Vector, Window, chunk_id, content_hash
 from citewell.ports import Embeddable, Embedding
 from citewell.similarity_scale import SimilarityScale
@@ -44,17 +43,17 @@ async def retrieve_from_selection(question: str, selection: str, *, engines: Ans
     ]
     retrieval = weigh_words(unscored, total=len(sentences), frequencies=counts, limit=len(unscored))
     embeddings: dict[int, Embedding] = {}
-    for place in _parts_to_embed(question, unscored, retrieval):
+    for index in _parts_to_embed(question, unscored, retrieval):
         async with engines.embedder_call():  # part by part, since each call has a timeout
-            (embeddings[place],) = await engines.embedder.embed_passages([Embeddable("", chunks[place].text)])
+            (embeddings[index],) = await engines.embedder.embed_passages([Embeddable("", chunks[index].text)])
     target = await _target_vector(question, list(embeddings.values()), engines)
     scale = await engines.scale()
     passages = [
-        _score_similarity(passage, embeddings.get(place), target, scale) for place, passage in enumerate(unscored)
+        _score_similarity(passage, embeddings.get(index), target, scale) for index, passage in enumerate(unscored)
     ]
     scores = score_passages(question, passages, retrieval.weights)
-    best = sorted(range(len(passages)), key=lambda place: -scores[place])[:limit]
-    return replace(retrieval, passages=tuple(passages[place] for place in best), background=0.0, from_selection=True)
+    best = sorted(range(len(passages)), key=lambda index: -scores[index])[:limit]
+    return replace(retrieval, passages=tuple(passages[index] for index in best), background=0.0, from_selection=True)
 
 
 def selection_as_passage(selection: str) -> Passage:
@@ -71,10 +70,10 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
     cuts = [*_paragraph_starts(text), len(text)]
     start = 0
     while start < len(text):
-        place = bisect_right(cuts, start + _PART_CHARACTERS)
-        end = cuts[place - 1] if place else start
+        index = bisect_right(cuts, start + _PART_CHARACTERS)
+        end = cuts[index - 1] if index else start
         if end <= start:
-            end = cuts[place]  # the next there is
+            end = cuts[index]  # the next there is
         if end - start > _MAX_PART_CHARACTERS:
             ends = (text.rfind(mark, start, start + _PART_CHARACTERS) + len(mark) for mark in _BREAKS)
             end = next((end for end in ends if end > start + _PART_CHARACTERS // 2), start + _PART_CHARACTERS)
@@ -99,13 +98,13 @@ def _paragraph_starts(text: str) -> Iterator[int]:
 def _parts_to_embed(question: str, parts: Sequence[Passage], retrieval: Retrieval) -> list[int]:
     """The places of the parts to embed: all, or as many as allowed of those that mention most of the question."""
     scores = score_passages(question, parts, retrieval.weights)
-    places: list[int] = []
+    indexes: list[int] = []
     length = 0
-    for place in sorted(range(len(parts)), key=lambda place: -scores[place]):
-        length += len(parts[place].chunk.text.encode("utf-8", "surrogatepass"))
-        if length <= _MAX_EMBEDDED_BYTES or not places:
-            places.append(place)
-    return sorted(places)
+    for index in sorted(range(len(parts)), key=lambda index: -scores[index]):
+        length += len(parts[index].chunk.text.encode("utf-8", "surrogatepass"))
+        if length <= _MAX_EMBEDDED_BYTES or not indexes:
+            indexes.append(index)
+    return sorted(indexes)
 
 
 async def _target_vector(question: str, embeddings: Sequence[Embedding], engines: AnswerEngines) -> Vector:

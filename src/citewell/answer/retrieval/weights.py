@@ -1,4 +1,4 @@
-"""Reads the weights of the ranking models from `data/ranking.json`; `benchmarks/fit.py` fits them on real questions."""
+"""Reads the weights of the ranking models from `data/ranking.json`; `benchmarks/fit/ranking.py` fits them."""
 
 import json
 from collections.abc import Sequence

@@ -8,13 +8,14 @@ from citewell.text import words_by_label
 _NAMES = words_by_label("html-elements.txt")
 _LONGEST = 300  # characters of a tag, a comment or a script
 
-_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>]|\Z)")
+_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>\x00]|\Z)")
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[A-Za-z0-9.-]{1,255})>")
 _DECLARATION = re.compile(
     r"<(?:!--[\s\S]{0,300}?-->|!\[CDATA\[[\s\S]{0,300}?\]\]>|\?[\s\S]{0,300}?\?>|![A-Za-z][^>]{0,300}>)"
 )
+_DECLARES = re.compile(r"<(?:\?|!(?:--|\[CDATA\[|[A-Za-z]))")
 _SCRIPT = re.compile(r"<(script|style)\b[^>]{0,300}>[\s\S]{0,300}?</\1\s*>", re.IGNORECASE)
-_WITH_VALUE = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*\s[^<>]*=[^<>]*>")
+_WITH_VALUE = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*[\s\x00][^<>]*=[^<>]*>")
 _BARE = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*\s*/?>")
 _BEGUN = re.compile(r"<(?:[!?]|/?[A-Za-z])[^<>,;)\[\]]*\Z")
 _GENERIC = re.compile(r"<[A-Z][a-z]\w*[>,]")
@@ -49,8 +50,9 @@ def find_tag(text: str, at: int, *, before: str, begins_line: bool) -> Tag | Non
     """
     if found := _AUTOLINK.match(text, at):
         return Tag(found.end(), "address")
-    if found := _DECLARATION.match(text, at) or _SCRIPT.match(text, at):
-        return Tag(found.end(), "tag")
+    found = _DECLARATION.match(text, at) or _SCRIPT.match(text, at)
+    if found or _DECLARES.match(text, at):
+        return Tag(found.end(), "tag") if found else Tag(at + 1, "open")
     is_after_word = before[-1:].isalnum() or before[-1:] == "_"
     if is_after_word and _GENERIC.match(text, at) and not text[at + 1 :].lower().startswith(("script", "style")):
         return None

@@ -100,7 +100,7 @@ class Sanitizer:
         return (self._drop if found and hides else self._keep)(at, found.end() if found else at + 1)
 
     def _newline(self, at: int) -> int:
-        if self._output.begins_line:  # a blank line
+        if not self._text[self._text.rfind("\n", 0, at) + 1 : at].strip(" \t\r>"):  # a paragraph ends
             self._is_loose = False
             self._output.openers.clear()
         return self._keep(at, at + 1)
@@ -111,9 +111,8 @@ class Sanitizer:
         runs = _BACKTICKS.finditer(self._text, at, line_end.start() if line_end else at)
         opening = next(runs)
         close = None if self._is_loose else next((run for run in runs if run[0] == opening[0]), None)
-        self._is_loose = close is None
-        is_code = close and "|" not in self._text[at : close.end()]  # in a table it parts two cells
-        return self._keep(at, close.end() if close and is_code else opening.end())
+        self._is_loose = close is None or "|" in self._text[at : close.end()]  # in a table, "|" ends the cell
+        return self._keep(at, opening.end() if self._is_loose or close is None else close.end())
 
     def _tag(self, at: int) -> int:
         begins_line = self._output.begins_line

@@ -46,8 +46,8 @@ class Prompt:
             if number and word.start() - words[number - 1].end() > _LONG_GAP:
                 lengths = {}
             lengths = {place: lengths.get(place - 1, 0) + 1 for place in self._places.get(word[0].casefold(), ())}
-            if max(lengths.values(), default=0) < longest:
+            run = max(lengths.values(), default=0)
+            if run < longest:
                 return words[number - longest].start(), words[number - 1].end()
-            if max(lengths.values(), default=0) >= LEAST:
-                longest = max(lengths.values())
+            longest = run if run >= LEAST else 0
         return (words[-longest].start(), words[-1].end()) if longest else None

@@ -164,9 +164,9 @@ def _existing_question(heading: str) -> HeadingQuestion | None:
 def _to_sentence_case(heading: str, prose: _Prose) -> str:
     """The heading as it is written inside a sentence: words that the text capitalizes there are names."""
     words = []
-    for place, word in enumerate(heading.split()):
+    for index, word in enumerate(heading.split()):
         only_first_capital = word[:1].isupper() and not any(character.isupper() for character in word[1:])
-        known = prose.lowercase[word.lower()] or (place == 0 and word.isalpha())
+        known = prose.lowercase[word.lower()] or (index == 0 and word.isalpha())
         is_name = prose.capitalized[word] > prose.lowercase[word.lower()]
         words.append(word.lower() if only_first_capital and known and not is_name else word)
     return " ".join(words)

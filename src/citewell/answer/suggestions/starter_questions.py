@@ -38,7 +38,7 @@ def sample_documents(documents: Sequence[DocumentSummary]) -> list[list[Document
     """Documents to try, in a list for each suggestion: evenly from the first to the last. Pure."""
     count = min(MAX_SUGGESTIONS, len(documents))
     parts = [
-        documents[place * len(documents) // count : (place + 1) * len(documents) // count] for place in range(count)
+        documents[index * len(documents) // count : (index + 1) * len(documents) // count] for index in range(count)
     ]
     return [_evenly_spaced(part, MAX_SEARCHES // MAX_SUGGESTIONS) for part in parts]
 
@@ -46,7 +46,7 @@ def sample_documents(documents: Sequence[DocumentSummary]) -> list[list[Document
 def _evenly_spaced(documents: Sequence[DocumentSummary], limit: int) -> list[DocumentSummary]:
     """At most `limit` of the documents, evenly from the first to the last."""
     count = min(limit, len(documents))
-    return [documents[(2 * place + 1) * len(documents) // (2 * count)] for place in range(count)]
+    return [documents[(2 * index + 1) * len(documents) // (2 * count)] for index in range(count)]
 
 
 async def _best_questions(documents: Sequence[DocumentSummary], library: Library) -> list[tuple[UUID, str]]:
@@ -58,7 +58,7 @@ async def _best_questions(documents: Sequence[DocumentSummary], library: Library
         text = "\n\n".join(chunk.text for chunk in chunks)
         # In a thread: this takes time, and must not block the event loop.
         questions = await asyncio.to_thread(heading_questions, list(headings)[:_MAX_HEADINGS], text[:_MAX_CHARACTERS])
-        ranked += [(place, question.rank, document.id, question.question) for place, question in enumerate(questions)]
+        ranked += [(index, question.rank, document.id, question.question) for index, question in enumerate(questions)]
     ranked.sort(key=lambda row: row[:2])
     return [(document_id, question) for _, _, document_id, question in ranked[: MAX_SEARCHES // MAX_SUGGESTIONS]]
 

@@ -66,8 +66,8 @@ def _most_similar_sentence(words: Sequence[Word], facts: PassageFacts) -> int:
 def _shared_part(words: tuple[Word, ...], others: Sequence[Word]) -> tuple[Word, ...]:
     """The words from the first to the last one that the others have as well."""
     other_stems = {word.stem for word in others}
-    places = [place for place, word in enumerate(words) if word.stem in other_stems]
-    return words[places[0] : places[-1] + 1] if places else ()
+    indexes = [index for index, word in enumerate(words) if word.stem in other_stems]
+    return words[indexes[0] : indexes[-1] + 1] if indexes else ()
 
 
 def _words_not_in(words: Sequence[Word], others: Sequence[Word]) -> tuple[Word, ...]:

@@ -137,7 +137,7 @@ def count_negations(text: str, words: tuple[Word, ...], language: str) -> int:
     """How many negations a sentence has; "not only" is none."""
     negations = words_by_label("negations.txt").get(language, frozenset()) | words_by_label("negations.txt")["any"]
     folded = [word.written.casefold().replace("’", "'") for word in words]
-    count = sum(word in negations and folded[place + 1 : place + 2] != ["only"] for place, word in enumerate(folded))
+    count = sum(word in negations and folded[index + 1 : index + 2] != ["only"] for index, word in enumerate(folded))
     return count + (0 if text.isascii() else len(_CHINESE_NEGATION.findall(text)))
 
 

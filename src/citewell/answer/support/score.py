@@ -1,6 +1,6 @@
 """Scores how likely texts support a sentence: word by word, number by number. Pure.
 
-The model was fitted by `benchmarks/support.py` on claims that people checked against passages. It compares words,
+The model was fitted by `benchmarks/fit/support.py` on claims that people checked against passages. It compares words,
 numbers with units, names, negations and opposites; it does not know who cited what.
 """
 
@@ -27,7 +27,7 @@ class BoostedTrees:
 
     def __init__(self, fitted: Mapping[str, Any], features: Sequence[str]) -> None:
         if fitted["features"] != list(features):
-            raise ValueError("the trees were fitted on other features; run benchmarks/support.py DATA --write")
+            raise ValueError("the trees were fitted on other features; run benchmarks/fit/support.py DATA --write")
         self._roots = np.array(fitted["roots"])
         self._feature = np.array(fitted["feature"])
         self._threshold = np.array(fitted["threshold"])

@@ -1,9 +1,9 @@
 """The answer that an LLM writes: its prompt, the passages it is given, and the checks of each unit of its text."""
 
 from citewell.answer.writing.context import PassageContext
+from citewell.answer.writing.llm_text import WrittenText, write
 from citewell.answer.writing.markdown import HIDDEN, mask_code
 from citewell.answer.writing.preamble import Preamble
 from citewell.answer.writing.prompt import fit_history
-from citewell.answer.writing.llm_text import WrittenText, write
 
 __all__ = ["HIDDEN", "PassageContext", "Preamble", "WrittenText", "fit_history", "mask_code", "write"]

@@ -17,11 +17,13 @@ from citewell.answer.sanitize import CITED, AllowedTargets, Prompt, Sanitizer
 from citewell.answer.writing.citation_check import Citation, check, is_borne_out, place_citations
 from citewell.answer.writing.citation_markers import mark_citations
 from citewell.answer.writing.markdown import HIDDEN, adds_block
-from citewell.answer.writing.preamble import Preamble
+from citewell.answer.writing.preamble import Preamble, has_words
 from citewell.answer.writing.unit_stream import Unit, UnitStream
 from citewell.models import Cite, Passage, Piece, Segment
 
-_CONTROL = str.maketrans({CITED: "\ufffd", HIDDEN: "\ufffd"})
+# To some renderers, a lone "\r" ends a line.
+_CONTROL = str.maketrans({CITED: "\ufffd", HIDDEN: "\ufffd", "\r": None})
+_TAIL = 16
 
 
 class Pipeline:
@@ -44,6 +46,7 @@ class Pipeline:
         self._sanitizer = Sanitizer(AllowedTargets(self._sources))
         self._open: list[str | Passage] = []  # a block of code that goes on, or what stands before the first word
         self._shown = 0  # how much of that was shown
+        self._tail = ""  # the end of the text that was shown
 
     def feed(self, delta: str) -> list[Piece]:
         return self._release(self._units.feed(self._preamble.feed(delta).translate(_CONTROL)))
@@ -64,13 +67,15 @@ class Pipeline:
         """What is shown of the units; in a block of code, the last line has the verdict."""
         pieces: list[Piece] = []
         for unit in units:
-            parts = self._filter(unit)
+            parts, fresh = self._filter(unit), list[Piece]()
             self._open += parts
-            self.has_words = self.has_words or any(map(_has_words, parts))
+            self.has_words = self.has_words or any(isinstance(part, str) and has_words(part) for part in parts)
             if unit.is_last and self.has_words:  # citations alone are no answer
-                pieces += self._finish()
+                fresh = self._finish()
             elif self.has_words and not self._strict:
-                pieces += self._show([part for part in self._open if isinstance(part, str)])
+                fresh = self._show(place_citations(self._open, self._passages))
+            self._tail = (self._tail + "".join(piece for piece in fresh if isinstance(piece, str)))[-_TAIL:]
+            pieces += fresh
         return pieces
 
     def _filter(self, unit: Unit) -> list[str | Passage]:
@@ -92,7 +97,7 @@ class Pipeline:
         segment, pieces = check(parts), self._show(parts)
         self._open, self._shown = [], 0
         if self._strict and not is_borne_out(segment, self._passages):
-            return []
+            return self._line_end(parts)
         if self._selection and segment.quotes:
             quotes = ((self._selection, segment.quotes[0][1]),)
             segment = replace(segment, passages=(self._selection,), quotes=quotes)
@@ -108,6 +113,8 @@ class Pipeline:
             pieces += one if is_text or not self._selection else one[:1]
         return pieces
 
-
-def _has_words(part: str | Passage) -> bool:
-    return isinstance(part, str) and any(char.isalnum() for char in part)
+    def _line_end(self, dropped: Sequence[str | Citation]) -> list[Piece]:
+        """The end of a dropped line, if the next unit would otherwise go on with the line before: code is none then."""
+        text = "".join(part for part in dropped if isinstance(part, str))
+        blanks = text.removeprefix(text.rstrip())
+        return [blanks] if "\n" in blanks and self._tail and not self._tail.endswith(blanks) else []

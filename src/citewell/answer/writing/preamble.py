@@ -24,19 +24,20 @@ class Preamble:
         while NOT_COVERED in text:
             self.declined = True
             before, _, after = text.partition(NOT_COVERED)
-            self._is_silent = self._is_silent or not (self._has_words or _has_words(before))
+            self._is_silent = self._is_silent or not (self._has_words or has_words(before))
             text = before + after
         begun = next((n for n in range(len(NOT_COVERED) - 1, 0, -1) if text.endswith(NOT_COVERED[:n])), 0)
         shown = text if is_end else text[: len(text) - begun]
-        is_first = not (self._has_words or self._is_silent or _has_words(shown))  # "**" may stand before the word
+        is_first = not (self._has_words or self._is_silent or has_words(shown))  # "**" may stand before the word
         may_think = not self._has_words and _THINKS.startswith(text)
         shown = "" if not is_end and (may_think or (is_first and len(shown) < _MOST_MARKS)) else shown
-        self._buffer, self._has_words = text[len(shown) :], self._has_words or _has_words(shown)
+        self._buffer, self._has_words = text[len(shown) :], self._has_words or has_words(shown)
         return "" if self._is_silent else shown
 
     def end(self) -> str:
         return self.feed("", is_end=True)
 
 
-def _has_words(text: str) -> bool:
+def has_words(text: str) -> bool:
+    """Whether there is a letter or a digit in it."""
     return any(char.isalnum() for char in text)

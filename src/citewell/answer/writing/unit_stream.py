@@ -72,8 +72,7 @@ class UnitStream:
     def end(self) -> Iterator[Unit]:
         self._end_sentence()
         if self._text:
-            is_code = self._fence is not None
-            self._cut(len(self._text), is_code=is_code, is_last=not is_code or self._ends_fence())
+            self._cut(len(self._text), is_code=bool(self._fence), is_last=not self._fence or self._ends_fence())
         yield from self._ended
 
     def _take(self, char: str) -> None:
@@ -88,9 +87,8 @@ class UnitStream:
         if char == "\n":
             self._end_line()
         elif len(self._text) >= (LONGEST if char.isspace() else 2 * LONGEST):
-            is_code = self._fence is not None
-            self._text += "" if is_code or char.isspace() else " "
-            self._cut(len(self._text), is_code=is_code, is_last=not is_code)
+            self._text += "" if self._fence or char.isspace() else " "
+            self._cut(len(self._text), is_code=bool(self._fence), is_last=not self._fence)
 
     @property
     def _is_code(self) -> bool:

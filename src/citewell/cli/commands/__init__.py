@@ -1,1 +1,1 @@
-"""The commands, one file each."""
+"""One module per command, named like the command."""

@@ -1,4 +1,4 @@
-"""`citewell chat`: questions one after another, each understood in the light of the last few."""
+"""`citewell chat`: a conversation, in which follow-up questions are resolved."""
 
 import asyncio
 import signal
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from citewell.cli.options import command, filter_options, project_option, top_k_option
+from citewell.cli.options import Server, command, search_options
 from citewell.cli.output import AnswerPrinter
-from citewell.cli.remote import Conversation, Server, server_options
+from citewell.cli.remote import Conversation
 from citewell.models import Exchange, Filters, Project
 
 if TYPE_CHECKING:
@@ -19,15 +19,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@project_option
-@top_k_option
-@filter_options
-@server_options
+@search_options
 @command
-async def chat(project: str, top_k: int, where: Filters, server: Server | None) -> None:
-    """Ask one question after another; "why?", "tell me more" and "what about the second one?" are understood.
+async def chat(project: str, top_k: int, filters: Filters, server: Server | None) -> None:
+    """Ask questions in a conversation. Follow-ups like "why?" and "what about the second one?" work.
 
-    An empty line or Ctrl-D ends it; Ctrl-C stops an answer. Questions may also be piped in, one a line.
+    An empty line or Ctrl-D ends the conversation; Ctrl-C stops an answer. You can also pipe in questions, one per line.
     """
     from citewell import wiring
     from citewell.answer.question import CONTEXT_EXCHANGES
@@ -35,29 +32,29 @@ async def chat(project: str, top_k: int, where: Filters, server: Server | None) 
 
     if server:
         async with server.client() as client:
-            conversation = Conversation(client, project, where, top_k=top_k)
+            conversation = Conversation(client, project, filters, top_k=top_k)
             while question := _read_question():
-                await _unless_interrupted(conversation.answer(question))
+                await _run_until_interrupted(conversation.answer(question))
         return
     history: deque[Exchange] = deque(maxlen=CONTEXT_EXCHANGES)
-    async with wiring.open_for_answers(read_settings()) as reading:
+    async with wiring.open_for_answers(read_settings()) as resources:
         while question := _read_question():
-            answered = _answer(question, Project.named(project), reading.engines, top_k, history, where)
-            text = await _unless_interrupted(answered)
+            answering = _answer(question, Project.named(project), resources.engines, top_k, history, filters)
+            text = await _run_until_interrupted(answering)
             if text is not None:
                 history.append(Exchange(question, text))
 
 
 def _read_question() -> str:
-    """The next line; empty when there is none. Waiting for a person may block: nothing else runs here."""
-    # The event loop would only take note of Ctrl-C; a prompt has to end at once.
+    """The next line of input; empty at its end. It may block: nothing else runs in this process."""
+    # The event loop would only record Ctrl-C; a prompt has to end at once.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not sys.stdin.isatty():
         line = sys.stdin.buffer.readline().decode("utf-8", "replace").strip()
         if line:
             click.echo(f"> {line}")
         return line
-    import readline  # noqa: F401 (its import gives `input` a memory and the arrow keys)
+    import readline  # noqa: F401 (importing it gives `input` a history and arrow keys)
 
     try:
         return input("> ").strip()
@@ -67,24 +64,26 @@ def _read_question() -> str:
 
 
 async def _answer(
-    question: str, project: Project, engines: "AnswerEngines", top_k: int, history: deque[Exchange], where: Filters
+    question: str, project: Project, engines: "AnswerEngines", top_k: int, history: deque[Exchange], filters: Filters
 ) -> str:
-    """Show an answer and give back its text."""
+    """Print an answer and return its text."""
     from citewell.answer import flow
 
-    shown = AnswerPrinter()
-    pieces = flow.answer(question, project=project, engines=engines, top_k=top_k, history=list(history), filters=where)
-    text, answer = await flow.collect(pieces, shown.render)
-    shown.end()
+    printer = AnswerPrinter()
+    pieces = flow.answer(
+        question, project=project, engines=engines, top_k=top_k, history=list(history), filters=filters
+    )
+    text, answer = await flow.collect(pieces, printer.render)
+    printer.end()
     if answer.question.casefold() != question.casefold():
         click.echo(f"\n\nUnderstood as: {answer.question}", nl=False)
-    click.echo(f"{shown.sources(answer)}\n")
+    click.echo(f"{printer.sources(answer)}\n")
     return text
 
 
-async def _unless_interrupted(answered: Coroutine[Any, Any, str]) -> str | None:
-    """The answer's text, or nothing if Ctrl-C stopped it."""
-    task = asyncio.create_task(answered)
+async def _run_until_interrupted(answering: Coroutine[Any, Any, str]) -> str | None:
+    """The text of the answer; None if Ctrl-C stopped it."""
+    task = asyncio.create_task(answering)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, task.cancel)
     try:

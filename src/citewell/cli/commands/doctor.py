@@ -1,4 +1,4 @@
-"""`citewell doctor`: proves that what is kept is sound, and mends it."""
+"""`citewell doctor`: checks the library and the index, and repairs them."""
 
 import sys
 
@@ -8,13 +8,13 @@ from citewell.cli.options import command
 
 
 @click.command()
-@click.option("--fix", is_flag=True, help="Mend what is wrong; the documents in the library are the truth.")
-@click.option("--vacuum", is_flag=True, help="Also leave no byte of deleted text on disk.")
+@click.option("--fix", is_flag=True, help="Repair what is wrong; the documents in the library are right.")
+@click.option("--vacuum", is_flag=True, help="Also erase every byte of deleted text from disk.")
 @command
 async def doctor(fix: bool, vacuum: bool) -> None:
-    """Prove that library and index agree and that nothing is left of what was deleted.
+    """Check that the library and the index agree and that nothing is left of deleted documents.
 
-    Exit code 0: all is well. 1: something is wrong. 3: something was wrong and has been mended.
+    Exit code 0: no problem. 1: there are problems. 3: there were problems, and all are repaired.
     """
     from citewell import wiring
     from citewell.ingest.doctor import examine, mend
@@ -29,7 +29,7 @@ async def doctor(fix: bool, vacuum: bool) -> None:
             await mend(engines)
             remaining = await examine(engines)
             for fault in remaining:
-                click.echo(f"could not be mended: {fault}")
+                click.echo(f"not repaired: {fault}")
         if vacuum:
             await rebuild_index(engines)  # the engine marks points as deleted but keeps their bytes
             await engines.audit.vacuum()
@@ -38,7 +38,7 @@ async def doctor(fix: bool, vacuum: bool) -> None:
         sys.exit(0)
     if not fix:
         if not all("--reembed" in fault for fault in faults):
-            click.echo("Run `citewell doctor --fix` to mend this.")
+            click.echo("Run `citewell doctor --fix` to repair this.")
         sys.exit(1)
-    click.echo("Mended." if not remaining else "Not everything could be mended.")
+    click.echo("Repaired." if not remaining else "Some problems could not be repaired.")
     sys.exit(1 if remaining else 3)

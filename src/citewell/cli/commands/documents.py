@@ -1,4 +1,4 @@
-"""`citewell documents`: what a project holds, at home or on a server."""
+"""`citewell documents`: the indexed documents, in the home folder or on a server."""
 
 import asyncio
 import json
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from citewell.cli.options import command, json_option, project_option
-from citewell.cli.remote import Server, server_options
+from citewell.cli.options import Server, command, json_option, project_option, server_options
 from citewell.errors import CitewellError
 from citewell.models import Chunk, DocumentSummary, Project
 
@@ -22,7 +21,7 @@ T = TypeVar("T", "DocumentSummary", "Document")
 
 @click.group()
 def documents() -> None:
-    """List, show, upload and delete what a project holds."""
+    """List, show, upload and delete the documents of a project."""
 
 
 @documents.command(name="list")
@@ -31,24 +30,24 @@ def documents() -> None:
 @json_option
 @command
 async def list_documents(project: str, server: Server | None, as_json: bool) -> None:
-    """Every document of the project, in order of its path."""
+    """List the documents of a project by path."""
     from citewell import wiring
     from citewell.settings import read_settings
 
     if server:
         async with server.client() as client:
-            told = await client.documents(project=Project.named(project).id)
-        shown = [_document_json(one) for one in told]
+            listed = await client.documents(project=Project.named(project).id)
+        rows = [_server_document_json(document) for document in listed]
     else:
-        async with wiring.open_for_answers(read_settings()) as reading:
-            held = await reading.library.documents(Project.named(project))
-        shown = [_entered_json(one) for one in held]
+        async with wiring.open_for_answers(read_settings()) as resources:
+            summaries = await resources.library.documents(Project.named(project))
+        rows = [_document_json(summary) for summary in summaries]
     if as_json:
-        click.echo(json.dumps(shown, ensure_ascii=False))
+        click.echo(json.dumps(rows, ensure_ascii=False))
         return
-    for one in shown:
-        click.echo(_row(one))
-    click.echo(f"{len(shown)} documents, {sum(one['chunks'] for one in shown)} chunks")
+    for row in rows:
+        click.echo(_document_line(row))
+    click.echo(f"{len(rows)} documents, {sum(row['chunks'] for row in rows)} chunks")
 
 
 @documents.command(name="show")
@@ -58,26 +57,26 @@ async def list_documents(project: str, server: Server | None, as_json: bool) -> 
 @json_option
 @command
 async def show_document(document: str, project: str, server: Server | None, as_json: bool) -> None:
-    """One document: where it stands, and its chunks with their ids."""
+    """Show a document and its chunks with their ids."""
     from citewell import wiring
     from citewell.settings import read_settings
 
     if server:
         async with server.client() as client:
-            named = _named(document, await client.documents(project=Project.named(project).id))
-            detail = await client.document(named.documentId)
-        shown, chunks = _document_json(detail), [_place_json(chunk) for chunk in detail.chunks]
+            listed = _find_document(document, await client.documents(project=Project.named(project).id))
+            detail = await client.document(listed.documentId)
+        row, chunks = _server_document_json(detail), [_server_chunk_json(chunk) for chunk in detail.chunks]
         labels = [chunk.section for chunk in detail.chunks]
     else:
-        async with wiring.open_for_answers(read_settings()) as reading:
-            one = _named(document, await reading.library.documents(Project.named(project)))
-            held = [chunk async for batch in reading.library.chunks(one.id) for _, chunk in batch]
-        shown, chunks = _entered_json(one), [_chunk_json(chunk) for chunk in held]
-        labels = [chunk.label for chunk in held]
+        async with wiring.open_for_answers(read_settings()) as resources:
+            summary = _find_document(document, await resources.library.documents(Project.named(project)))
+            stored = [chunk async for batch in resources.library.chunks(summary.id) for _, chunk in batch]
+        row, chunks = _document_json(summary), [_chunk_json(chunk) for chunk in stored]
+        labels = [chunk.label for chunk in stored]
     if as_json:
-        click.echo(json.dumps({**shown, "chunks": chunks}, ensure_ascii=False))
+        click.echo(json.dumps({**row, "chunks": chunks}, ensure_ascii=False))
         return
-    for name, value in shown.items():
+    for name, value in row.items():
         click.echo(f"{name:12} {value}")
     for chunk, label in zip(chunks, labels, strict=True):
         page = f" page {chunk['page']}" if chunk["page"] else ""
@@ -90,26 +89,26 @@ async def show_document(document: str, project: str, server: Server | None, as_j
 @server_options
 @command
 async def delete_documents(names: tuple[str, ...], project: str, server: Server | None) -> None:
-    """Remove documents from the project, its answers and its index. The files themselves are not touched."""
+    """Delete documents from a project and its index. Your files stay."""
     from citewell import wiring
     from citewell.ingest.flow import remove_documents
     from citewell.settings import read_settings
 
-    named = Project.named(project)
+    target = Project.named(project)
     if server:
         async with server.client() as client:
-            told = await client.documents(project=named.id)
-            for one in [_named(name, told) for name in names]:
-                done = await client.delete_document(one.documentId, project=named.id)
-                wait = "" if done else ", once the ingest that is running is done"
-                click.echo(f"deleted {one.filename} ({one.chunkCount} chunks){wait}")
+            listed = await client.documents(project=target.id)
+            for document in [_find_document(name, listed) for name in names]:
+                done = await client.delete_document(document.documentId, project=target.id)
+                wait = "" if done else ", as soon as the running ingest ends"
+                click.echo(f"deleted {document.filename} ({document.chunkCount} chunks){wait}")
         return
     async with wiring.open_for_ingest(read_settings(), wait=True, on_wait=lambda: None) as engines:
-        held = await engines.library.documents(named)
-        gone = [_named(name, held) for name in names]
-        await remove_documents([one.id for one in gone], engines=engines)
-    for entered in gone:
-        click.echo(f"deleted {entered.path} ({entered.chunks} chunks)")
+        stored = await engines.library.documents(target)
+        deleted = [_find_document(name, stored) for name in names]
+        await remove_documents([summary.id for summary in deleted], engines=engines)
+    for summary in deleted:
+        click.echo(f"deleted {summary.path} ({summary.chunks} chunks)")
 
 
 @documents.command(name="upload")
@@ -121,22 +120,22 @@ async def delete_documents(names: tuple[str, ...], project: str, server: Server 
 @json_option
 @command
 async def upload_documents(paths: tuple[Path, ...], project: str, server: Server | None, as_json: bool) -> None:
-    """Send documents to a server and wait until it has read them. A project that is not there is made.
+    """Upload documents to a server and wait until they are indexed. Creates the project if it does not exist.
 
-    Each is known by its file's name; the same name again replaces it. Exit code 1: some could not be read.
+    A document's path is the name of its file; the same name again replaces it. Exit code 1: some could not be read.
     """
     if server is None:
-        raise click.UsageError("say which server with --server; at home, `citewell ingest` takes documents in")
-    shown = []
+        raise click.UsageError("name a server with --server; without one, `citewell ingest` indexes documents")
+    rows = []
     async with server.client() as client:
         for path in paths:
-            one = _document_json(await _upload(client, path, Project.named(project)))
-            shown.append(one)
+            row = _server_document_json(await _upload(client, path, Project.named(project)))
+            rows.append(row)
             if not as_json:
-                click.echo(_row(one))
+                click.echo(_document_line(row))
     if as_json:
-        click.echo(json.dumps(shown, ensure_ascii=False))
-    sys.exit(1 if any(one["status"] == "FAILED" for one in shown) else 0)
+        click.echo(json.dumps(rows, ensure_ascii=False))
+    sys.exit(1 if any(row["status"] == "FAILED" for row in rows) else 0)
 
 
 async def _upload(client: "Client", path: Path, project: Project) -> "Document":
@@ -152,47 +151,51 @@ async def _upload(client: "Client", path: Path, project: Project) -> "Document":
     return await client.upload(path.name, content, project=project.id)
 
 
-def _named(name: str, held: list[T]) -> T:
-    for one in held:
-        path, identity = (one.path, one.id) if isinstance(one, DocumentSummary) else (one.filename, one.documentId)
+def _find_document(name: str, documents: list[T]) -> T:
+    """The document with this path or id."""
+    for document in documents:
+        if isinstance(document, DocumentSummary):
+            path, identity = document.path, document.id
+        else:
+            path, identity = document.filename, document.documentId
         if name in (path, str(identity)):
-            return one
+            return document
     raise CitewellError(f"no document {name!r} in this project; `citewell documents list` shows what there is")
 
 
-def _row(shown: dict[str, Any]) -> str:
-    """A document in one line; of one on a server also how it is, unless all is well."""
-    status, error = shown.get("status", "COMPLETED"), shown.get("error")
+def _document_line(row: dict[str, Any]) -> str:
+    """A document on one line, with its status on a server unless that is COMPLETED."""
+    status, error = row.get("status", "COMPLETED"), row.get("error")
     state = "" if status == "COMPLETED" else f"{status}: {error}" if error else status
-    parts = [shown["id"], f"{shown['chunks']:4} chunks", shown["path"], shown["title"], state]
+    parts = [row["id"], f"{row['chunks']:4} chunks", row["path"], row["title"], state]
     return "  ".join(part for part in parts if part)
 
 
-def _entered_json(one: DocumentSummary) -> dict[str, Any]:
+def _document_json(summary: DocumentSummary) -> dict[str, Any]:
     return {
-        "id": str(one.id),
-        "path": one.path,
-        "title": one.title,
-        "part": one.part,
-        "url": one.url,
-        "chunks": one.chunks,
-        "characters": one.characters,
-        "ingested_at": one.ingested_at.isoformat(),
+        "id": str(summary.id),
+        "path": summary.path,
+        "title": summary.title,
+        "part": summary.part,
+        "url": summary.url,
+        "chunks": summary.chunks,
+        "characters": summary.characters,
+        "ingested_at": summary.ingested_at.isoformat(),
     }
 
 
-def _document_json(one: "Document") -> dict[str, Any]:
-    """The same of a document on a server, with how it is there."""
+def _server_document_json(document: "Document") -> dict[str, Any]:
+    """The same for a document on a server, with its status there."""
     return {
-        "id": str(one.documentId),
-        "path": one.filename,
-        "title": one.title,
-        "url": one.url,
-        "chunks": one.chunkCount,
-        "characters": one.characters,
-        "ingested_at": one.updatedAt.isoformat(),
-        "status": one.status,
-        "error": one.error,
+        "id": str(document.documentId),
+        "path": document.filename,
+        "title": document.title,
+        "url": document.url,
+        "chunks": document.chunkCount,
+        "characters": document.characters,
+        "ingested_at": document.updatedAt.isoformat(),
+        "status": document.status,
+        "error": document.error,
     }
 
 
@@ -209,7 +212,7 @@ def _chunk_json(chunk: Chunk) -> dict[str, Any]:
     }
 
 
-def _place_json(chunk: "ChunkPlace") -> dict[str, Any]:
+def _server_chunk_json(chunk: "ChunkPlace") -> dict[str, Any]:
     return {
         "id": chunk.id,
         "index": chunk.chunkIndex,

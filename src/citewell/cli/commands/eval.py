@@ -1,4 +1,4 @@
-"""`citewell eval`: how good the answers are, for a person to read and for a build to fail on."""
+"""`citewell eval`: scores the answers to golden questions; a build can fail on the scores."""
 
 import json
 import sys
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from citewell.settings import Settings
 
 
-def _in_a_folder(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
-    """Better said before a thousand questions are asked than after."""
+def _check_folder_exists(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """Fail before the questions are asked, not after."""
     if path is not None and not path.parent.is_dir():
         raise click.BadParameter(f"there is no folder {path.parent}")
     return path
@@ -30,81 +30,91 @@ def _in_a_folder(_: click.Context, __: click.Parameter, path: Path | None) -> Pa
 @click.command(name="eval")
 @click.argument("questions", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @project_option
-@click.option("--min", "least", multiple=True, metavar="SCORE=X", help="Fail if SCORE is below X. May be repeated.")
-@click.option("--max", "most", multiple=True, metavar="SCORE=X", help="Fail if SCORE is above X. May be repeated.")
+@click.option("--min", "minimums", multiple=True, metavar="SCORE=X", help="Fail if SCORE is below X. May be repeated.")
+@click.option("--max", "maximums", multiple=True, metavar="SCORE=X", help="Fail if SCORE is above X. May be repeated.")
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    callback=_in_a_folder,
+    callback=_check_folder_exists,
     metavar="FILE.html",
-    help="Write a page with drawings, the questions that went wrong and what was found instead.",
+    help="Write an HTML report: charts, the questions that went wrong, and the passages they found.",
 )
 @json_option
 @command
 async def evaluate(
-    questions: Path, project: str, least: tuple[str, ...], most: tuple[str, ...], report: Path | None, as_json: bool
+    questions: Path,
+    project: str,
+    minimums: tuple[str, ...],
+    maximums: tuple[str, ...],
+    report: Path | None,
+    as_json: bool,
 ) -> None:
-    """Ask the questions of a JSONL file and score what comes back: found, answered, declined, cited.
+    """Ask the questions of a JSONL file and score the answers: retrieval, refusals, citations.
 
     \b
     citewell eval questions.jsonl --min hit@5=0.9 --min declined=0.8 --max p95_ms=500
 
-    Exit code 1 means that a score is on the wrong side of its bound. docs/authors.md says what each score means.
+    Exit code 1 means that a score is below its --min or above its --max. docs/authors.md explains the scores.
     """
     from citewell import wiring
     from citewell.evaluate.questions import read_questions
     from citewell.evaluate.run import run_questions
-    from citewell.evaluate.scores import missing, score
+    from citewell.evaluate.scores import missing_warnings, score
     from citewell.evaluate.text_report import text_report
     from citewell.settings import read_settings
 
-    gates = _gates(least, most)
+    thresholds = _parse_thresholds(minimums, maximums)
     golden = read_questions(questions)
-    settings, named = read_settings(), Project.named(project)
-    async with wiring.open_for_answers(settings) as reading:
+    settings, target = read_settings(), Project.named(project)
+    async with wiring.open_for_answers(settings) as resources:
         outcomes = await run_questions(
-            golden, project=named, engines=reading.engines, library=reading.library, progress=_progress
+            golden, project=target, engines=resources.engines, library=resources.library, progress=_show_progress
         )
     scores = score(outcomes)
-    await _keep(settings, named, scores, questions=len(outcomes))
-    warnings = missing(outcomes)
+    await _save_scores(settings, target, scores, questions=len(outcomes))
+    warnings = missing_warnings(outcomes)
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
-        click.echo(json.dumps(_run_json(scores, outcomes, gates=gates, warnings=warnings), ensure_ascii=False))
+        click.echo(
+            json.dumps(_run_json(scores, outcomes, thresholds=thresholds, warnings=warnings), ensure_ascii=False)
+        )
     else:
         click.echo(text_report(scores, outcomes))
     if report is not None:
         _write_report(report, scores, outcomes, project=project, questions=questions, warnings=warnings)
-    failed = [gate for gate in gates if not gate.passes(scores)]
-    for gate in failed:
-        click.echo(f"failed: {gate.failure(scores)}", err=True)
+    failed = [threshold for threshold in thresholds if not threshold.passes(scores)]
+    for threshold in failed:
+        click.echo(f"failed: {threshold.failure(scores)}", err=True)
     sys.exit(1 if failed else 0)
 
 
-async def _keep(settings: "Settings", project: Project, scores: "dict[str, Score]", *, questions: int) -> None:
-    """For the page that authors look at. A database that takes nothing is no reason to lose what was found out."""
+async def _save_scores(settings: "Settings", project: Project, scores: "dict[str, Score]", *, questions: int) -> None:
+    """Save the scores for the library page. If the database fails, warn: the scores are printed all the same."""
     from citewell import wiring
 
-    made = Evaluation(datetime.now(UTC), questions, {name: _score_json(one) for name, one in scores.items()})
+    evaluation = Evaluation(datetime.now(UTC), questions, {name: _score_json(score) for name, score in scores.items()})
     try:
-        async with wiring.open_stores(settings) as kept:
-            await kept.evaluations.save(project.id, made)
+        async with wiring.open_stores(settings) as stores:
+            await stores.evaluations.save(project.id, evaluation)
     except StoreUnavailable as error:
-        click.echo(f"warning: the scores could not be kept for the server to show: {error}", err=True)
+        click.echo(f"warning: the scores were not saved for the server: {error}", err=True)
 
 
-def _gates(least: tuple[str, ...], most: tuple[str, ...]) -> "list[Threshold]":
+def _parse_thresholds(minimums: tuple[str, ...], maximums: tuple[str, ...]) -> "list[Threshold]":
     from citewell.evaluate.thresholds import Threshold
 
     try:
-        return [*(Threshold.parse("min", bound) for bound in least), *(Threshold.parse("max", bound) for bound in most)]
+        return [
+            *(Threshold.parse("min", bound) for bound in minimums),
+            *(Threshold.parse("max", bound) for bound in maximums),
+        ]
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
 
 
-def _progress(done: int, total: int) -> None:
-    """On a terminal, one line that is written over and gone at the end."""
+def _show_progress(done: int, total: int) -> None:
+    """Show a progress line on a terminal, and remove it at the end."""
     if sys.stderr.isatty():
         click.echo(f"\rAsking {done} of {total} …" if done < total else "\r\033[K", nl=False, err=True)
 
@@ -127,53 +137,56 @@ def _write_report(
         path.write_text(page, encoding="utf-8", errors="replace")
     except OSError as error:
         raise click.ClickException(f"--report {path}: {error.strerror}") from error
-    click.echo(f"The report is in {path}", err=True)
+    click.echo(f"Wrote the report to {path}", err=True)
 
 
 def _run_json(
-    scores: "dict[str, Score]", outcomes: "list[Outcome]", *, gates: "list[Threshold]", warnings: list[str]
+    scores: "dict[str, Score]", outcomes: "list[Outcome]", *, thresholds: "list[Threshold]", warnings: list[str]
 ) -> dict[str, object]:
     from citewell.evaluate.scores import reliability
 
     return {
         "questions": len(outcomes),
-        "uncovered": sum(one.question.unanswerable for one in outcomes),
-        "scores": {name: _score_json(one) for name, one in scores.items()},
+        "uncovered": sum(outcome.question.unanswerable for outcome in outcomes),
+        "scores": {name: _score_json(score) for name, score in scores.items()},
         "reliability": [
-            {"count": one.count, "confidence": round(one.confidence, 4), "right": round(one.right, 4)}
-            for one in reliability(outcomes)
+            {"count": group.count, "confidence": round(group.confidence, 4), "right": round(group.right, 4)}
+            for group in reliability(outcomes)
         ],
-        "gates": [{"score": gate.name, gate.side: gate.bound, "passed": gate.passes(scores)} for gate in gates],
+        "gates": [
+            {"score": threshold.name, threshold.side: threshold.bound, "passed": threshold.passes(scores)}
+            for threshold in thresholds
+        ],
         "warnings": warnings,
-        "outcomes": [_outcome_json(one) for one in outcomes],
+        "outcomes": [_outcome_json(outcome) for outcome in outcomes],
     }
 
 
-def _score_json(one: "Score") -> dict[str, object]:
-    if one.value is None:
+def _score_json(score: "Score") -> dict[str, object]:
+    if score.value is None:
         return {"value": None, "low": None, "high": None, "n": 0}
-    return {"value": round(one.value, 4), "low": round(one.low, 4), "high": round(one.high, 4), "n": one.count}
+    return {"value": round(score.value, 4), "low": round(score.low, 4), "high": round(score.high, 4), "n": score.count}
 
 
-def _outcome_json(one: "Outcome") -> dict[str, object]:
+def _outcome_json(outcome: "Outcome") -> dict[str, object]:
     return {
-        "id": one.question.id,
-        "text": one.question.text,
-        "unanswerable": one.question.unanswerable,
-        "answer": one.text,
-        "confidence": round(one.answer.confidence, 4),
-        "declined": one.declined,
-        "complaint": one.complaint,
-        "answeredRightly": one.answered_rightly,
-        "keyAnswer": one.says_key,
-        "file": _placement_json(one.by_file),
-        "heading": _placement_json(one.by_heading),
-        "passage": _placement_json(one.by_passage),
-        "citations": len(one.citations),
-        "citationsResolve": sum(each.resolves for each in one.citations),
-        "citationsQuote": sum(each.quotes is True for each in one.citations),
-        "milliseconds": round(one.seconds * 1000, 1),
-        "found": [_found_json(passage) for passage in one.ranking],
+        "id": outcome.question.id,
+        "text": outcome.question.text,
+        "unanswerable": outcome.question.unanswerable,
+        "answer": outcome.text,
+        "confidence": round(outcome.answer.confidence, 4),
+        "declined": outcome.declined,
+        "complaint": outcome.complaint,
+        "answeredRightly": outcome.is_right,
+        "keyAnswer": outcome.has_key_answer,
+        "file": _placement_json(outcome.by_file),
+        "heading": _placement_json(outcome.by_heading),
+        "passage": _placement_json(outcome.by_passage),
+        "citations": len(outcome.citations),
+        "citationsResolve": sum(citation.resolves for citation in outcome.citations),
+        "citationsQuote": sum(citation.quotes is True for citation in outcome.citations),
+        "milliseconds": round(outcome.seconds * 1000, 1),
+        "found": [_passage_json(passage) for passage in outcome.ranking],
     }
 
 
@@ -181,7 +194,7 @@ def _placement_json(placement: "Placement | None") -> dict[str, object] | None:
     return None if placement is None else {"rank": placement.rank, "ndcg": round(placement.ndcg, 4)}
 
 
-def _found_json(passage: Passage) -> dict[str, object]:
+def _passage_json(passage: Passage) -> dict[str, object]:
     from citewell.evaluate.run import excerpt
 
     chunk = passage.chunk

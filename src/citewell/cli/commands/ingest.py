@@ -1,4 +1,4 @@
-"""`citewell ingest`: for authors, in a terminal and in their CI."""
+"""`citewell ingest`: indexes files and folders, in a terminal or in CI."""
 
 import json
 import sys
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH…]")
 @project_option
-@click.option("--prune", is_flag=True, help="Remove documents of the project that are not under PATH… any more.")
-@click.option("--plan", "plan_only", is_flag=True, help="Say what would be done, and do nothing.")
-@click.option("--watch", is_flag=True, help="Stay, and ingest again whenever a file changes.")
-@click.option("--base-url", metavar="URL", help="Where the documents are published, for links in citations.")
-@click.option("--all", "everything", is_flag=True, help="Take in hidden, built and git-ignored files too.")
+@click.option("--prune", is_flag=True, help="Remove documents of the project whose files are no longer under PATH….")
+@click.option("--plan", "plan_only", is_flag=True, help="Print what would change, and change nothing.")
+@click.option("--watch", is_flag=True, help="Keep running, and ingest again whenever a file changes.")
+@click.option("--base-url", metavar="URL", help="The URL where the documents are published, for links in citations.")
+@click.option("--all", "everything", is_flag=True, help="Also index hidden, built and git-ignored files.")
 @click.option(
     "--reembed",
     is_flag=True,
-    help="Make the index anew with the embedding model that is configured, from what was taken in; needs no PATH.",
+    help="Rebuild the index with the configured embedding model, from the indexed documents; needs no PATH.",
 )
-@click.option("--no-wait", is_flag=True, help="Leave at once if another ingest is running.")
+@click.option("--no-wait", is_flag=True, help="Exit at once if another ingest is running.")
 @json_option
 @command
 async def ingest(
@@ -43,11 +43,11 @@ async def ingest(
     no_wait: bool,
     as_json: bool,
 ) -> None:
-    """Take in files and folders. Only what changed is read and embedded; the rest costs nothing.
+    """Index files and folders. Only new and changed files are read, and only new text is embedded.
 
     Reads Markdown, MDX, reStructuredText, HTML, PDF, DOCX, plain text and source code.
 
-    Exit code 0 means every file went in; 1 that some could not be read (the others did go in).
+    Exit code 0: every file was indexed. 1: some could not be read; the others were indexed.
     """
     from citewell.settings import read_settings
 
@@ -55,21 +55,21 @@ async def ingest(
     if not paths and (watch or prune or not reembed):
         raise click.UsageError("Missing argument 'PATH…'.")
     if base_url is not None and not base_url.startswith(("http://", "https://")):
-        raise click.UsageError(f"--base-url {base_url}: begin it with https:// or http://")
-    asked = _Asked(paths, Project.named(project), base_url, prune=prune, everything=everything, reembed=reembed)
+        raise click.UsageError(f"--base-url {base_url}: it must begin with https:// or http://")
+    job = _IngestJob(paths, Project.named(project), base_url, prune=prune, everything=everything, reembed=reembed)
     if plan_only:
-        shown = await asked.preview(settings)
-        click.echo(json.dumps(asdict(shown), ensure_ascii=False) if as_json else _preview_text(shown))
-        sys.exit(1 if shown.errors else 0)
-    result = await asked.run(settings, wait=not no_wait, quiet=as_json)
-    _show(result, as_json=as_json)
+        preview = await job.preview(settings)
+        click.echo(json.dumps(asdict(preview), ensure_ascii=False) if as_json else _preview_text(preview))
+        sys.exit(1 if preview.errors else 0)
+    result = await job.run(settings, wait=not no_wait, quiet=as_json)
+    _print_result(result, as_json=as_json)
     if watch:
-        await _watch(asked, settings, as_json=as_json)
+        await _watch(job, settings, as_json=as_json)
     sys.exit(result.exit_code)
 
 
-class _Asked:
-    """What was asked for, to be done once or again and again."""
+class _IngestJob:
+    """The paths and options of this command; `--watch` runs them again and again."""
 
     def __init__(
         self,
@@ -84,26 +84,26 @@ class _Asked:
         self.paths = paths
         self._project = project
         self._base_url = base_url
-        self._choice = {"prune": prune, "everything": everything, "reembed": reembed}
+        self._options = {"prune": prune, "everything": everything, "reembed": reembed}
 
     async def run(self, settings: "Settings", *, wait: bool, quiet: bool) -> IngestResult:
         from citewell import wiring
         from citewell.ingest import flow
 
         recipe = wiring.ingest_recipe(settings, base_url=self._base_url)
-        with _Progress("files", quiet=quiet) as progress, _Progress("chunks", quiet=quiet) as again:
-            async with wiring.open_for_ingest(settings, wait=wait, on_wait=_say_waiting) as engines:
+        with _Progress("files", quiet=quiet) as file_progress, _Progress("chunks", quiet=quiet) as chunk_progress:
+            async with wiring.open_for_ingest(settings, wait=wait, on_wait=_print_waiting) as engines:
                 result = await flow.ingest(
                     self.paths,
                     project=self._project,
                     engines=engines,
                     recipe=recipe,
-                    progress=progress,
-                    reembed_progress=again,
-                    **self._choice,
+                    progress=file_progress,
+                    reembed_progress=chunk_progress,
+                    **self._options,
                 )
-        if self._choice["reembed"] and not quiet:
-            click.echo(f"The index is made with {engines.embedder.model}.", err=True)
+        if self._options["reembed"] and not quiet:
+            click.echo(f"Rebuilt the index with {engines.embedder.model}.", err=True)
         return result
 
     async def preview(self, settings: "Settings") -> Preview:
@@ -112,59 +112,64 @@ class _Asked:
 
         recipe = wiring.ingest_recipe(settings, base_url=self._base_url)
         async with wiring.open_for_preview(settings) as engines:
-            return await preview(self.paths, project=self._project, engines=engines, recipe=recipe, **self._choice)
+            return await preview(self.paths, project=self._project, engines=engines, recipe=recipe, **self._options)
 
 
-async def _watch(asked: _Asked, settings: "Settings", *, as_json: bool) -> None:
+async def _watch(job: _IngestJob, settings: "Settings", *, as_json: bool) -> None:
     """Ingest again after every change, until interrupted."""
     from watchfiles import awatch
 
-    click.echo("Watching for changes; Ctrl-C ends it.", err=True)
-    async for _ in awatch(*asked.paths, step=200):
-        result = await asked.run(settings, wait=True, quiet=True)
+    click.echo("Watching for changes; press Ctrl-C to stop.", err=True)
+    async for _ in awatch(*job.paths, step=200):
+        result = await job.run(settings, wait=True, quiet=True)
         if result.chunks_created or result.files_removed or result.errors:
-            _show(result, as_json=as_json)
+            _print_result(result, as_json=as_json)
 
 
-def _say_waiting() -> None:
+def _print_waiting() -> None:
     click.echo("Another ingest is running; waiting for it to finish.", err=True)
 
 
-def _show(result: IngestResult, *, as_json: bool) -> None:
+def _print_result(result: IngestResult, *, as_json: bool) -> None:
     click.echo(json.dumps(_result_json(result), ensure_ascii=False) if as_json else _result_text(result))
 
 
-def _preview_text(shown: Preview) -> str:
+def _preview_text(preview: Preview) -> str:
     lines = [
         f"{sign} {path}"
-        for sign, paths in (("+", shown.added), ("~", shown.changed), ("-", shown.removed))
+        for sign, paths in (("+", preview.added), ("~", preview.changed), ("-", preview.removed))
         for path in paths
     ]
-    lines += [f"error: {error}" for error in shown.errors]
-    counts = {"added": shown.added, "changed": shown.changed, "unchanged": shown.unchanged, "removed": shown.removed}
+    lines += [f"error: {error}" for error in preview.errors]
+    files = {
+        "added": preview.added,
+        "changed": preview.changed,
+        "unchanged": preview.unchanged,
+        "removed": preview.removed,
+    }
     chunks = {
-        "added": shown.chunks_added,
-        "kept in changed files": shown.chunks_unchanged,
-        "removed": shown.chunks_removed,
+        "added": preview.chunks_added,
+        "kept in changed files": preview.chunks_unchanged,
+        "removed": preview.chunks_removed,
     }
     lines += [
-        "files   " + ", ".join(f"{len(paths)} {name}" for name, paths in counts.items()),
+        "files   " + ", ".join(f"{len(paths)} {name}" for name, paths in files.items()),
         "chunks  " + ", ".join(f"{number} {name}" for name, number in chunks.items()),
-        f"embeddings needed  {shown.embeddings_needed}",
+        f"embeddings needed  {preview.embeddings_needed}",
         "Nothing was changed.",
     ]
     return "\n".join(lines)
 
 
 class _Progress:
-    """A bar on a terminal, a plain line every tenth of the way elsewhere."""
+    """A progress bar on a terminal; elsewhere a line for every 10 %."""
 
-    def __init__(self, what: str, *, quiet: bool) -> None:
-        self._what = what
+    def __init__(self, unit: str, *, quiet: bool) -> None:
+        self._unit = unit
         self._quiet = quiet
         self._terminal = sys.stderr.isatty()
         self._bar: Any = None
-        self._said = -1
+        self._last_tenth = -1
 
     def __enter__(self) -> "_Progress":
         return self
@@ -174,12 +179,12 @@ class _Progress:
             return
         if self._terminal:
             if self._bar is None:
-                label = "Ingesting" if self._what == "files" else "Embedding"
+                label = "Ingesting" if self._unit == "files" else "Embedding"
                 self._bar = click.progressbar(length=total, label=label, file=sys.stderr)
             self._bar.update(done - self._bar.pos)
-        elif (tenth := done * 10 // total) > self._said:
-            self._said = tenth
-            click.echo(f"{done} of {total} {self._what}", err=True)
+        elif (tenth := done * 10 // total) > self._last_tenth:
+            self._last_tenth = tenth
+            click.echo(f"{done} of {total} {self._unit}", err=True)
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:

@@ -1,4 +1,4 @@
-"""`citewell serve`"""
+"""`citewell serve`: the HTTP server."""
 
 import click
 
@@ -9,7 +9,7 @@ from citewell.errors import CitewellError
 @click.option("--host", help="The address to listen on [default: CITEWELL_HOST or 127.0.0.1].")
 @click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on [default: CITEWELL_PORT or 8000].")
 def serve(host: str | None, port: int | None) -> None:
-    """Serve the chat page and the API."""
+    """Start the HTTP server with the chat page and the API."""
     from citewell.http.server import run
     from citewell.settings import read_settings
 

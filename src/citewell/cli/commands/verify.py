@@ -1,4 +1,4 @@
-"""`citewell verify`: whether what was cited still stands."""
+"""`citewell verify`: whether cited chunks still exist."""
 
 import json
 import sys
@@ -6,11 +6,10 @@ from typing import TextIO
 
 import click
 
-from citewell.cli.options import command, json_option, project_option
-from citewell.cli.remote import Server, server_options
+from citewell.cli.options import Server, command, json_option, project_option, server_options
 from citewell.models import Project, Trace
 
-_HOLDS = frozenset({"valid", "moved"})
+_TEXT_STILL_EXISTS = frozenset({"valid", "moved"})
 
 
 @click.command()
@@ -18,7 +17,7 @@ _HOLDS = frozenset({"valid", "moved"})
 @click.option(
     "--answer",
     type=click.File(encoding="utf-8", errors="replace"),
-    help="A text that cites: [<chunk id>]; - reads what is piped in.",
+    help="A text with citations like [<chunk id>]; - reads standard input.",
 )
 @project_option
 @server_options
@@ -27,40 +26,43 @@ _HOLDS = frozenset({"valid", "moved"})
 async def verify(
     ids: tuple[str, ...], answer: TextIO | None, project: str, server: Server | None, as_json: bool
 ) -> None:
-    """Say of each chunk id, given or cited in an answer: valid, moved, changed, deleted or unknown.
+    """Verify chunk ids, given or cited in an answer: each is valid, moved, changed, deleted or unknown.
 
-    Exit code 0: the words of all of them are still there. 1: some are not.
+    Exit code 0: the text of all of them still exists. 1: the text of some does not.
     """
     text = answer.read() if answer else None
     if not ids and text is None:
-        raise click.UsageError("say which chunk ids, or give an answer that cites some with --answer FILE")
-    verdicts = await _verdicts(ids, text, Project.named(project), server)
+        raise click.UsageError("name chunk ids, or give an answer that cites some with --answer FILE")
+    verdicts = await _verify(ids, text, Project.named(project), server)
     if as_json:
-        told = [{"id": one, "status": status, "place": place or None} for one, status, place in verdicts]
-        click.echo(json.dumps(told, ensure_ascii=False))
+        rows = [{"id": chunk, "status": status, "place": place or None} for chunk, status, place in verdicts]
+        click.echo(json.dumps(rows, ensure_ascii=False))
     else:
-        for one, status, place in verdicts:
-            click.echo(f"{status:8} {one}  {place}".rstrip())
-    sys.exit(0 if all(status in _HOLDS for _, status, _ in verdicts) else 1)
+        for chunk, status, place in verdicts:
+            click.echo(f"{status:8} {chunk}  {place}".rstrip())
+    sys.exit(0 if all(status in _TEXT_STILL_EXISTS for _, status, _ in verdicts) else 1)
 
 
-async def _verdicts(
+async def _verify(
     ids: tuple[str, ...], text: str | None, project: Project, server: Server | None
 ) -> list[tuple[str, str, str]]:
-    """Id, status and where it stands now."""
+    """The id of each chunk, its status, and its path and line now."""
     from citewell import wiring
     from citewell.answer.reply import citation_status, cited_ids
     from citewell.settings import read_settings
 
     if server:
         async with server.client() as client:
-            told = await client.verify(ids, answer=text, project=project.id)
-        return [(one.id, one.status, f"{one.now.source}:{one.now.line}" if one.now else "") for one in told.citations]
-    asked = list(dict.fromkeys([*ids, *cited_ids(text or "")]))
-    async with wiring.open_for_answers(read_settings()) as reading:
-        traces = await reading.library.trace(project.id, asked)
-    found = [(one, traces.get(one, Trace())) for one in asked]
-    return [(one, citation_status(trace), _place(trace)) for one, trace in found]
+            response = await client.verify(ids, answer=text, project=project.id)
+        return [
+            (citation.id, citation.status, f"{citation.now.source}:{citation.now.line}" if citation.now else "")
+            for citation in response.citations
+        ]
+    chunk_ids = list(dict.fromkeys([*ids, *cited_ids(text or "")]))
+    async with wiring.open_for_answers(read_settings()) as resources:
+        known = await resources.library.trace(project.id, chunk_ids)
+    traces = [(chunk_id, known.get(chunk_id, Trace())) for chunk_id in chunk_ids]
+    return [(chunk_id, citation_status(trace), _place(trace)) for chunk_id, trace in traces]
 
 
 def _place(trace: Trace) -> str:

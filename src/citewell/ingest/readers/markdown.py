@@ -21,7 +21,7 @@ _MAX_YAML_DEPTH = 50
 _EMPHASIS = re.compile(r"(\*\*|__|\*|(?<!\w)_|`+|~~)(?=\S)(.+?)(?<=\S)\1")
 
 
-def _parser(*, indented_code: bool) -> MarkdownIt:
+def _make_parser(*, indented_code: bool) -> MarkdownIt:
     """A parser of the block structure only: inline markup stays as text, which halves the time."""
     parser = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin, allow_labels=False)
     parser.core.ruler.disable(["inline"])
@@ -30,15 +30,15 @@ def _parser(*, indented_code: bool) -> MarkdownIt:
 
 
 # MDX has no indented code: its content is indented to show which tag it is in.
-_MDX_PARSER = _parser(indented_code=False)
-_MARKDOWN_PARSER = _parser(indented_code=True)
+_MDX_PARSER = _make_parser(indented_code=False)
+_MARKDOWN_PARSER = _make_parser(indented_code=True)
 
 
 def read_markdown(source: str, *, mdx: bool, fallback_title: str) -> ParsedDocument:
     """Parse a source. The title is the frontmatter's, the first heading's or the fallback."""
     frontmatter, body = split_frontmatter(source)
     text = plain_markdown(body)
-    blocks = _add_anchors(_blocks((_MDX_PARSER if mdx else _MARKDOWN_PARSER).parse(text), text), text, body)
+    blocks = _add_anchors(_find_blocks((_MDX_PARSER if mdx else _MARKDOWN_PARSER).parse(text), text), text, body)
     fields = _frontmatter_fields(frontmatter)
     title = without_emphasis(fields.get("title", ""))
     if not title:
@@ -106,7 +106,7 @@ def _add_anchors(blocks: Sequence[Block], text: str, body: str) -> tuple[Block, 
     return tuple(anchored)
 
 
-def _blocks(tokens: list[Token], text: str) -> tuple[Block, ...]:
+def _find_blocks(tokens: list[Token], text: str) -> tuple[Block, ...]:
     """The leaves of the token tree, in order; together they cover every line that is not blank."""
     line_starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
     blocks: list[Block] = []

@@ -70,7 +70,7 @@ def test_a_database_that_cannot_be_written_costs_a_warning_and_no_score(
             done = evaluate(tmp_path, PRIMING)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["scores"]["hit@5"]["value"] == 1.0
-    assert "warning: the scores could not be kept" in done.stderr
+    assert "warning: the scores were not saved" in done.stderr
 
 
 async def _only_read(url: str) -> None:

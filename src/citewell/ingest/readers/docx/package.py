@@ -40,23 +40,23 @@ class Package:
 
     def __init__(self, content: bytes) -> None:
         self._archive = _open_archive(content)
-        main = [relation for relation in self._relations("").values() if relation.kind == "officeDocument"]
+        main = [relation for relation in self._read_relations("").values() if relation.kind == "officeDocument"]
         if not main or main[0].target not in self._archive.namelist():
             raise UnreadableFile("it is a ZIP archive, but no Word document; save it as .docx from Word or LibreOffice")
         self._main = main[0].target
-        self._from_main = self._relations(self._main)
+        self._from_main = self._read_relations(self._main)
 
     @property
     def document(self) -> Element:
-        return self._part(self._main)
+        return self._read_part(self._main)
 
     def related(self, kind: str) -> Element:
         """The part that the document names as its "styles", "numbering" or "footnotes"; empty if there is none."""
-        return self._part(self._part_name(kind))
+        return self._read_part(self._part_name(kind))
 
     def link_targets(self, kind: str = "") -> dict[str, str]:
         """The web URLs of the links in the document, or in one of its parts, by relation id."""
-        relations = self._relations(self._part_name(kind)) if kind else self._from_main
+        relations = self._read_relations(self._part_name(kind)) if kind else self._from_main
         return {
             name: relation.target
             for name, relation in relations.items()
@@ -70,16 +70,18 @@ class Package:
     @property
     def title(self) -> str:
         """The title in the file's properties."""
-        parts = [relation.target for relation in self._relations("").values() if relation.kind == "core-properties"]
-        title = self._part(parts[0]).find("dc:title") if parts else None
+        parts = [
+            relation.target for relation in self._read_relations("").values() if relation.kind == "core-properties"
+        ]
+        title = self._read_part(parts[0]).find("dc:title") if parts else None
         return " ".join(title.text.split()) if title else ""
 
-    def _part(self, name: str) -> Element:
+    def _read_part(self, name: str) -> Element:
         if name not in self._archive.namelist():
             return Element("")
-        return parse_xml(self._bytes(self._archive.getinfo(name)), prefixes=_PREFIXES)
+        return parse_xml(self._read_entry(self._archive.getinfo(name)), prefixes=_PREFIXES)
 
-    def _bytes(self, entry: ZipInfo) -> bytes:
+    def _read_entry(self, entry: ZipInfo) -> bytes:
         if entry.file_size > _MAX_PART_BYTES:
             size = f"{entry.file_size / 1e6:.0f} MB"
             raise UnreadableFile(f"it holds {size} of text and formatting in one part; split it into smaller documents")
@@ -88,10 +90,11 @@ class Package:
         except (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             raise UnreadableFile(f"it is damaged ({error}); get a fresh copy or save it again from Word") from error
 
-    def _relations(self, part: str) -> dict[str, _Relation]:
+    def _read_relations(self, part: str) -> dict[str, _Relation]:
+        """The relations of a part by id; those of the whole file for the part ""."""
         folder, name = posixpath.split(part)
         relations: dict[str, _Relation] = {}
-        for element in self._part(posixpath.join(folder, "_rels", f"{name}.rels")).walk():
+        for element in self._read_part(posixpath.join(folder, "_rels", f"{name}.rels")).walk():
             if element.tag == "Relationship":
                 kind = element.get("Type").rpartition("/")[2]
                 external = element.get("TargetMode") == "External"

@@ -99,10 +99,10 @@ class RunReader:
         properties = child(run, "w:rPr")
         if is_on(properties, "w:vanish"):
             return
-        is_code = self._is_code(properties)
+        is_code = self._is_code_run(properties)
         is_superscript = value(properties, "w:vertAlign") == "superscript"
         for element in run.elements:
-            if (text := _text(element)) is not None:
+            if (text := _element_text(element)) is not None:
                 pieces.append(_Piece(superscript(text) if is_superscript else text, text, is_code))
             elif element.tag in ("w:footnoteReference", "w:endnoteReference"):
                 kind: NoteKind = "footnote" if element.tag == "w:footnoteReference" else "endnote"
@@ -116,14 +116,14 @@ class RunReader:
             elif element.tag in ("w:drawing", "w:pict", "w:object", "mc:AlternateContent"):
                 line.boxes += _text_boxes(element)
 
-    def _is_code(self, properties: Element | None) -> bool:
+    def _is_code_run(self, properties: Element | None) -> bool:
         style = value(properties, "w:rStyle")
         if style and self._styles.role(style) == "code":
             return True
         return self._monospace_is_code and is_monospaced(properties) is True
 
 
-def _text(element: Element) -> str | None:
+def _element_text(element: Element) -> str | None:
     """The text of an element of a run; None if it has none."""
     match element.tag:
         case "w:t":

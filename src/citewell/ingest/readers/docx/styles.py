@@ -87,13 +87,13 @@ class Styles:
         self._default = ""
         for element in part.walk():
             if element.tag == "w:style":
-                self._styles[element.get("w:styleId")] = _style(element)
+                self._styles[element.get("w:styleId")] = _read_style(element)
                 if element.get("w:type") == "paragraph" and element.get("w:default") in ("1", "true"):
                     self._default = element.get("w:styleId")
 
     def role(self, style: str) -> Role:
         """What a paragraph of this style is."""
-        for name in self._names(style):
+        for name in self._style_names(style):
             for pattern, role in _ROLES:
                 if pattern.fullmatch(name):
                     return role
@@ -101,23 +101,23 @@ class Styles:
 
     def heading_level(self, paragraph: Element | None, style: str) -> int:
         """1 to 6 for a heading, else 0. The outline level decides if the style's name does not."""
-        for name in self._names(style):
+        for name in self._style_names(style):
             if _CONTENTS.fullmatch(name):
                 return 0
             if match := _HEADING.fullmatch(name):
                 return min(int(match[1]), 6)
-        outline = _number(value(paragraph, "w:outlineLvl"))
+        outline = _parse_int(value(paragraph, "w:outlineLvl"))
         outline = self._first_set(style, lambda style: style.outline) if outline is None else outline
         return min(outline + 1, 6) if outline is not None and 0 <= outline < 9 else 0
 
     def list_of(self, paragraph: Element | None, style: str) -> tuple[str, int]:
         """The id of the list that a paragraph belongs to ("" for none), and its level."""
-        own, own_level = value(paragraph, "w:numPr", "w:numId"), _number(value(paragraph, "w:numPr", "w:ilvl"))
+        own, own_level = value(paragraph, "w:numPr", "w:numId"), _parse_int(value(paragraph, "w:numPr", "w:ilvl"))
         list_id = own or self._first_set(style, lambda style: style.list_id or None) or ""
         level = own_level if own_level is not None else self._first_set(style, lambda style: style.list_level)
         return ("" if list_id == "0" else list_id), min(max(level or 0, 0), 8)
 
-    def _names(self, style: str) -> Iterator[str]:
+    def _style_names(self, style: str) -> Iterator[str]:
         if style and style not in self._styles:
             yield re.sub(r"(?<=[a-z])(?=[\dA-Z])", " ", style)  # no styles part: "Heading1" still names the style
         yield from (ancestor.name for ancestor in self._with_ancestors(style))
@@ -140,7 +140,7 @@ class Numbering:
 
     def __init__(self, part: Element) -> None:
         definitions = {
-            element.get("w:abstractNumId"): _List(dict(_levels(element)))
+            element.get("w:abstractNumId"): _List(dict(_read_levels(element)))
             for element in part.walk()
             if element.tag == "w:abstractNum"
         }
@@ -149,7 +149,7 @@ class Numbering:
         for element in part.walk():
             if element.tag == "w:num" and (definition := definitions.get(value(element, "w:abstractNumId"))):
                 self._lists[element.get("w:numId")] = definition
-                self._restarts[element.get("w:numId")] = dict(_restarts(element))
+                self._restarts[element.get("w:numId")] = dict(_read_restarts(element))
 
     def next_label(self, list_id: str, level: int) -> str:
         """The label of the list's next paragraph: "3.", "b)", "1.2"; "" for a bullet or none."""
@@ -165,30 +165,30 @@ class Numbering:
         return re.sub(r"%([1-9])", lambda match: _format_number(numbered_list, int(match[1]) - 1), own.pattern).strip()
 
 
-def _style(element: Element) -> _Style:
+def _read_style(element: Element) -> _Style:
     paragraph, run = child(element, "w:pPr"), child(element, "w:rPr")
     return _Style(
         name=value(element, "w:name"),
         based_on=value(element, "w:basedOn"),
-        outline=_number(value(paragraph, "w:outlineLvl")),
+        outline=_parse_int(value(paragraph, "w:outlineLvl")),
         list_id=value(paragraph, "w:numPr", "w:numId"),
-        list_level=_number(value(paragraph, "w:numPr", "w:ilvl")),
+        list_level=_parse_int(value(paragraph, "w:numPr", "w:ilvl")),
         monospaced=is_monospaced(run),
     )
 
 
-def _levels(definition: Element) -> Iterator[tuple[int, _Level]]:
+def _read_levels(definition: Element) -> Iterator[tuple[int, _Level]]:
     for element in definition.elements:
-        if element.tag == "w:lvl" and (index := _number(element.get("w:ilvl"))) is not None:
-            start = _number(value(element, "w:start"))
+        if element.tag == "w:lvl" and (index := _parse_int(element.get("w:ilvl"))) is not None:
+            start = _parse_int(value(element, "w:start"))
             style = value(element, "w:numFmt") or "decimal"
             yield index, _Level(style, value(element, "w:lvlText")[:60], 1 if start is None else start)
 
 
-def _restarts(number: Element) -> Iterator[tuple[int, int]]:
+def _read_restarts(number: Element) -> Iterator[tuple[int, int]]:
     for element in number.elements:
-        start = _number(value(element, "w:startOverride"))
-        index = _number(element.get("w:ilvl"))
+        start = _parse_int(value(element, "w:startOverride"))
+        index = _parse_int(element.get("w:ilvl"))
         if element.tag == "w:lvlOverride" and start is not None and index is not None:
             yield index, start
 
@@ -217,7 +217,7 @@ def to_roman(number: int) -> str:
     return numeral
 
 
-def _number(text: str) -> int | None:
+def _parse_int(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,6}", text) else None
 
 

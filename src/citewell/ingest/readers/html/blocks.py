@@ -41,7 +41,7 @@ class BlockWriter:
                 continue
             self._write_inline(inline, container)
             inline = []
-            self._write_block(node, container, language=_language(node) or language)
+            self._write_block(node, container, language=_language_of(node) or language)
         self._write_inline(inline, container)
 
     def _write_inline(self, nodes: Sequence[Node], container: Container) -> None:
@@ -67,7 +67,7 @@ class BlockWriter:
         elif tag in HEADINGS:
             self._write_heading(element, container)
         elif tag in ("pre", "xmp", "listing", "plaintext"):
-            self._builder.add_code(_code(element), container, language=language)
+            self._builder.add_code(_preformatted_text(element), container, language=language)
             self._anchor = ""
         elif tag == "table":
             self._write_table(element, container, language=language)
@@ -89,7 +89,7 @@ class BlockWriter:
             return
         lead_before = container.lead
         nodes = element.children
-        if element.get("role") == "doc-footnote" and (label := next(_labels(element), None)):
+        if element.get("role") == "doc-footnote" and (label := next(_footnote_labels(element), None)):
             container.lead = f"[^{bare_text(label).strip('[]')}]:"
             nodes = [node for node in nodes if node is not label]
         self.write(nodes, container, language=language)
@@ -147,7 +147,7 @@ class BlockWriter:
         terms: list[str] = []
         for child in _terms_and_definitions(element):
             if child.tag == "dt":
-                terms.append(_term(child))
+                terms.append(_term_text(child))
                 continue
             item = Container(container, marker="- ", kind="list")
             item.group = group
@@ -192,7 +192,7 @@ def _is_display(element: Element) -> bool:
     return formula is not None and formula.display
 
 
-def _labels(footnote: Element) -> Iterator[Element]:
+def _footnote_labels(footnote: Element) -> Iterator[Element]:
     return (child for child in footnote.elements if "label" in child.classes)
 
 
@@ -205,14 +205,14 @@ def _terms_and_definitions(element: Element) -> Iterator[Element]:
             yield from _terms_and_definitions(child)
 
 
-def _term(element: Element) -> str:
+def _term_text(element: Element) -> str:
     """A defined term; an API signature becomes code."""
     if "sig" in element.classes or "sig-object" in element.classes:
         return f"`{bare_text(element).replace('`', '')}`"
     return markdown_line(element.children)
 
 
-def _language(element: Element) -> str:
+def _language_of(element: Element) -> str:
     """The programming language that a class or attribute names; "" if none."""
     names = [element.get("data-language"), element.get("data-lang")]
     candidates = [element, *element.elements] if element.tag == "pre" else [element]
@@ -222,7 +222,7 @@ def _language(element: Element) -> str:
     return next((name for name in known if name not in _NO_LANGUAGE), "")
 
 
-def _code(element: Element) -> str:
+def _preformatted_text(element: Element) -> str:
     """The text of a `<pre>`; a `<br>` or a block inside it ends a line."""
     parts: list[str] = []
     _collect_code(element, parts)

@@ -31,7 +31,7 @@ def is_layout(table: Element) -> bool:
     """Whether the table only lays out the page, so that its rows and columns mean nothing."""
     if table.get("role") in ("presentation", "none") or "highlighttable" in table.classes:
         return True
-    rows = [list(_cells(row)) for row, _ in _rows(table)]
+    rows = [list(_row_cells(row)) for row, _ in _table_rows(table)]
     has_header = any(cell.tag == "th" for row in rows for cell in row)
     if max(map(len, rows), default=0) <= 1 and not (has_header and len(rows) > 1):
         return True
@@ -44,8 +44,8 @@ def read_table(table: Element) -> Table | None:
     head: list[list[str]] = []
     body: list[list[str]] = []
     spanning: dict[int, _SpanningCell] = {}
-    for row, in_head in _rows(table):
-        cells = list(_cells(row))
+    for row, in_head in _table_rows(table):
+        cells = list(_row_cells(row))
         is_header = bool(cells) and (in_head or (not body and _names_columns(cells)))
         if (texts := _cell_texts(cells, spanning, repeat_across=is_header)) is None:
             return None
@@ -74,15 +74,15 @@ def _is_bold(cell: Element) -> bool:
     return len(inner) == 1 and isinstance(inner[0], Element) and inner[0].tag in ("b", "strong")
 
 
-def _rows(table: Element, *, in_head: bool = False) -> Iterator[tuple[Element, bool]]:
+def _table_rows(table: Element, *, in_head: bool = False) -> Iterator[tuple[Element, bool]]:
     for child in table.elements:
         if child.tag == "tr":
             yield child, in_head
         elif child.tag in ("thead", "tbody", "tfoot"):
-            yield from _rows(child, in_head=child.tag == "thead")
+            yield from _table_rows(child, in_head=child.tag == "thead")
 
 
-def _cells(row: Element) -> Iterator[Element]:
+def _row_cells(row: Element) -> Iterator[Element]:
     return (child for child in row.elements if child.tag in ("td", "th"))
 
 
@@ -92,11 +92,11 @@ def _cell_texts(cells: list[Element], spanning: dict[int, _SpanningCell], *, rep
     for cell in cells:
         row += _spanning_texts(spanning, len(row))
         text, column = markdown_line(cell.children), len(row)
-        width = _span(cell, "colspan")
+        width = _span_of(cell, "colspan")
         row += [text, *[text if repeat_across else ""] * (width - 1)]
         if len(row) > _MAX_COLUMNS:
             return None
-        if (height := _span(cell, "rowspan", limit=10_000)) > 1:
+        if (height := _span_of(cell, "rowspan", limit=10_000)) > 1:
             repeated = text if len(text) <= _MAX_REPEATED_CHARACTERS else ""
             for spanned in range(column, column + width):
                 spanning[spanned] = _SpanningCell(repeated if spanned == column else "", height - 1)
@@ -118,7 +118,7 @@ def _spanning_texts(spanning: dict[int, _SpanningCell], column: int) -> list[str
     return texts
 
 
-def _span(cell: Element, name: str, *, limit: int = _MAX_COLUMNS) -> int:
+def _span_of(cell: Element, name: str, *, limit: int = _MAX_COLUMNS) -> int:
     value = cell.get(name).strip()
     return min(max(int(value), 1), limit) if value.isascii() and value.isdigit() and len(value) < 9 else 1
 

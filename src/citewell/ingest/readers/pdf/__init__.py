@@ -152,9 +152,9 @@ def _collect_pieces(page: "engine.FPDF_TEXTPAGE", count: int) -> Iterator[_Piece
         address = ctypes.addressof(drawn_by.contents) if drawn_by else 0
         if address != operation:
             operation, style = address, _read_style(page, start)
-        edges = [_extent(page, index, style.quarter_turns, box) for index in (start, stop - 1)]
+        edges = [_character_edges(page, index, style.quarter_turns, box) for index in (start, stop - 1)]
         left, right = min(edge[0] for edge in edges), max(edge[1] for edge in edges)
-        if current and not _continues(current, style, left, right):
+        if current and not _belongs_to_piece(current, style, left, right):
             yield current
             current = None
         if current is None:
@@ -179,7 +179,7 @@ def _split_words(codes: list[int]) -> Iterator[tuple[int, int, str]]:
         start = index + 1
 
 
-def _continues(current: _PieceBuilder, style: _Style, left: float, right: float) -> bool:
+def _belongs_to_piece(current: _PieceBuilder, style: _Style, left: float, right: float) -> bool:
     """Whether a word belongs to the piece: same style, same line, no wide gap before it."""
     old = current.style
     if style is not old and (
@@ -214,7 +214,7 @@ def _read_style(page: "engine.FPDF_TEXTPAGE", index: int) -> _Style:
     )
 
 
-def _extent(
+def _character_edges(
     page: "engine.FPDF_TEXTPAGE", index: int, quarter_turns: int, box: "engine.FS_RECTF"
 ) -> tuple[float, float]:
     """The left and right edge of a character, along the direction of its line."""

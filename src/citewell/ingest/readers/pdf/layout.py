@@ -106,7 +106,7 @@ def lines_in_order(pieces: Sequence[Piece]) -> list[Line]:
 def _group_into_lines(pieces: Iterable[Piece]) -> Iterator[Line]:
     row: list[Piece] = []
     for piece in pieces:
-        if row and not _same_row(row, piece):
+        if row and not _is_same_row(row, piece):
             yield _make_line(row)
             row = []
         row.append(piece)
@@ -114,7 +114,7 @@ def _group_into_lines(pieces: Iterable[Piece]) -> Iterator[Line]:
         yield _make_line(row)
 
 
-def _same_row(row: Sequence[Piece], piece: Piece) -> bool:
+def _is_same_row(row: Sequence[Piece], piece: Piece) -> bool:
     last = row[-1]
     em = max(last.size, piece.size)
     near = min(abs(last.baseline - piece.baseline), abs(row[0].baseline - piece.baseline)) < 0.5 * em

@@ -42,7 +42,7 @@ def _find_extent(lines: Sequence[Line], start: int) -> tuple[int, Columns]:
         line = lines[position]
         if len(line.cells) > _MAX_COLUMNS or contents_entry(line.text):
             break
-        if position > start and _is_apart(lines[position - 1], line):
+        if position > start and _is_separate(lines[position - 1], line):
             break
         widened = columns
         for cell in line.cells:
@@ -69,7 +69,7 @@ def _column_index(columns: Columns, cell: Piece) -> int:
     return max((number for number, (left, _) in enumerate(columns) if left <= cell.left), default=0)
 
 
-def _is_apart(before: Line, line: Line) -> bool:
+def _is_separate(before: Line, line: Line) -> bool:
     gap = before.baseline - line.baseline
     return (
         gap > 3.5 * line.size

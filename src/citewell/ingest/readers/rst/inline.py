@@ -49,7 +49,7 @@ def render_inline(text: str, targets: Targets) -> str:
 
     render_inline("See :class:`~ray.data.Dataset` and :ref:`this <x>`.", Targets()) -> "See `Dataset` and this."
     """
-    return _MARKUP.sub(lambda match: _keep_line_count(_replacement(match, targets), match[0].count("\n")), text)
+    return _MARKUP.sub(lambda match: _keep_line_count(_render_markup(match, targets), match[0].count("\n")), text)
 
 
 def label_key(name: str) -> str:
@@ -57,16 +57,16 @@ def label_key(name: str) -> str:
     return _WHITESPACE.sub(" ", name.strip().strip("`")).lower()
 
 
-def _replacement(match: re.Match[str], targets: Targets) -> str:  # noqa: PLR0911 (one for each kind of markup)
+def _render_markup(match: re.Match[str], targets: Targets) -> str:  # noqa: PLR0911 (one for each kind of markup)
     match match.lastgroup:
         case "literal":
-            return _code(match["literal"])
+            return _inline_code(match["literal"])
         case "content":
-            return _role(match["role"].rstrip(":").rpartition(":")[2].lower(), match["content"], targets)
+            return _render_role(match["role"].rstrip(":").rpartition(":")[2].lower(), match["content"], targets)
         case "phrase" if match["inline_target"]:
             return match["phrase"]
         case "reference":
-            return _reference(match["phrase"], targets)
+            return _render_reference(match["phrase"], targets)
         case "note":
             return f"[{match['note']}]"
         case "substitution":
@@ -74,12 +74,12 @@ def _replacement(match: re.Match[str], targets: Targets) -> str:  # noqa: PLR091
         case "escaped":
             return match["escaped"].strip(" ")
         case "word" if label_key(match["word"]) in targets.links:
-            return _reference(match["word"], targets)
+            return _render_reference(match["word"], targets)
         case _:
             return match[0]  # `x` alone stays as it is: most authors mean code by it
 
 
-def _role(name: str, content: str, targets: Targets) -> str:  # noqa: PLR0911 (one for each kind of role)
+def _render_role(name: str, content: str, targets: Targets) -> str:  # noqa: PLR0911 (one for each kind of role)
     title, target = _split_target(content)
     if name in _OBJECTS:
         return _object_name(name, title, target)
@@ -97,7 +97,7 @@ def _role(name: str, content: str, targets: Targets) -> str:  # noqa: PLR0911 (o
         case "emphasis" | "dfn":
             return f"*{content}*"
         case _ if name in _CODE:
-            return _code(title)
+            return _inline_code(title)
         case _:
             return title
 
@@ -105,13 +105,13 @@ def _role(name: str, content: str, targets: Targets) -> str:  # noqa: PLR0911 (o
 def _object_name(name: str, title: str, target: str) -> str:
     """A class, function or other object with a dotted name: as code, unless the author gave a title with spaces."""
     if target:
-        return title if re.search(r"\s", title) else _code(title)
+        return title if re.search(r"\s", title) else _inline_code(title)
     path = title.lstrip("!")
     path = path[1:].rpartition(".")[2] if path.startswith("~") else path.lstrip(".")
-    return _code(path + "()" if name in _CALLABLES and not path.endswith(")") else path)
+    return _inline_code(path + "()" if name in _CALLABLES and not path.endswith(")") else path)
 
 
-def _reference(phrase: str, targets: Targets) -> str:
+def _render_reference(phrase: str, targets: Targets) -> str:
     """A web link becomes a Markdown link; of a link inside the site only the text stays, since its target moves."""
     title, target = _split_target(phrase)
     url = "".join(target.split()) if target else targets.links.get(label_key(phrase), "")
@@ -137,7 +137,7 @@ def _page_name(path: str) -> str:
     return parts[-1] if parts else path
 
 
-def _code(text: str) -> str:
+def _inline_code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 

@@ -1,0 +1,1 @@
+"""Scripts that fit the numbers in `src/citewell/data/`."""

@@ -1,0 +1,1 @@
+"""What several benchmark scripts share: question sets, a baseline to compare with, tables."""

@@ -1,0 +1,1 @@
+"""Scripts that measure how good retrieval, answers and citations are."""

@@ -1,0 +1,178 @@
+"""Builds generations of the index and publishes them; readers never see one that is under construction."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid5
+
+import numpy as np
+from qdrant_edge import (
+    Distance,
+    EdgeConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    FieldCondition,
+    Filter,
+    KeywordIndexParams,
+    MatchAny,
+    Memory,
+    Modifier,
+    MultiVectorComparator,
+    MultiVectorConfig,
+    Point,
+    ScrollRequest,
+    SparseVector,
+    TextIndexParams,
+    TokenizerType,
+    UpdateOperation,
+)
+
+from citewell.adapters.qdrant_edge.generations import Generations
+from citewell.adapters.qdrant_edge.points import chunk_terms, to_payload
+from citewell.adapters.qdrant_edge.shard import (
+    DENSE_VECTORS,
+    FORMAT,
+    SPARSE_VECTORS,
+    OpenGeneration,
+    read_metadata,
+    translated_errors,
+    write_metadata,
+)
+from citewell.errors import StoreUnavailable
+from citewell.ports import Change, Entry
+from citewell.text import detect_language, sentence_stems, stems
+
+_POINTS_PER_UPSERT = 256
+# Points after which a shard under construction is closed and opened again: what it has written is then mapped anew
+# instead of staying resident. A small gain (docs/log.md): the engine's indexes under construction are the larger part.
+_POINTS_BEFORE_REOPEN = 10_000
+_POINTS_PER_SCROLL = 1000
+
+
+class QdrantEdgeBuilder:
+    """Builds generations and publishes them. The caller makes sure that there is one writer at a time."""
+
+    def __init__(self, folder: Path, *, model: str, dimensions: int) -> None:
+        self._generations = Generations(folder)
+        self._model = model
+        self._dimensions = dimensions
+
+    def has_generation(self, generation: int) -> bool:
+        metadata = read_metadata(self._generations.path(generation))
+        return metadata.items() >= self._metadata().items()
+
+    def embedding_model_of(self, generation: int) -> str | None:
+        model: str | None = read_metadata(self._generations.path(generation)).get("model")
+        return model
+
+    def current_generation(self) -> int | None:
+        return self._generations.published()
+
+    async def stage(self, changes: AsyncIterator[Change], *, base: int | None) -> int:
+        self._generations.remove_leftovers()
+        number, folder = self._generations.start_partial()
+        shard = await asyncio.to_thread(self._create_or_copy, folder, base)
+        try:
+            points_since_opened = 0
+            async for change in changes:
+                await asyncio.to_thread(self._apply, shard, change)
+                if change.scale is not None:
+                    write_metadata(folder, self._metadata() | {"scale": asdict(change.scale)})
+                points_since_opened += len(change.entries)
+                if points_since_opened >= _POINTS_BEFORE_REOPEN:
+                    shard = await asyncio.to_thread(_reopen, shard, folder)
+                    points_since_opened = 0
+            await asyncio.to_thread(shard.flush)
+        finally:
+            shard.close()
+        await asyncio.to_thread(self._generations.finish, number, folder)
+        return number
+
+    def publish(self, generation: int) -> None:
+        self._generations.publish(generation)
+        self.remove_leftovers()
+
+    def leftovers(self) -> list[str]:
+        return self._generations.leftovers()
+
+    def remove_leftovers(self) -> None:
+        self._generations.remove_leftovers()
+
+    def contents(self, generation: int) -> Iterator[tuple[str, str]]:
+        with translated_errors():
+            opened = OpenGeneration.open(self._generations, generation, model=self._model)
+            try:
+                offset = None
+                while True:
+                    points, offset = opened.shard.scroll(
+                        ScrollRequest(offset=offset, limit=_POINTS_PER_SCROLL, with_payload=True)
+                    )
+                    for point in points:
+                        payload = cast("dict[str, Any]", point.payload)
+                        yield payload["id"], payload["text"]
+                    if offset is None:
+                        return
+            finally:
+                opened.close()
+
+    def _metadata(self) -> dict[str, Any]:
+        return {"format": FORMAT, "model": self._model, "dimensions": self._dimensions}
+
+    def _create_or_copy(self, folder: Path, base: int | None) -> EdgeShard:
+        """An empty shard, or a copy of the base generation's."""
+        shard_folder = folder / "shard"
+        if base is not None:
+            self._generations.copy(base, folder)
+            return EdgeShard.load(str(shard_folder))
+        shard_folder.mkdir(parents=True)
+        write_metadata(folder, self._metadata())
+        windows = MultiVectorConfig(MultiVectorComparator.MaxSim)
+        dense = EdgeVectorParams(
+            size=self._dimensions, distance=Distance.Cosine, multivector_config=windows, memory=Memory.Cold
+        )
+        sparse = EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)
+        # No write-ahead log: a generation that is not finished is thrown away, never replayed.
+        shard = EdgeShard.create(
+            str(shard_folder),
+            EdgeConfig(vectors={DENSE_VECTORS: dense}, sparse_vectors={SPARSE_VECTORS: sparse}, wal_enabled=False),
+        )
+        shard.update(UpdateOperation.create_field_index("project", KeywordIndexParams(is_tenant=True)))
+        for field in ("document", "section", "chapter"):
+            shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams()))
+        for field in ("source", "addresses"):
+            shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams(prefix=True)))
+        whole_words = TextIndexParams(tokenizer=TokenizerType.Whitespace, lowercase=False, memory=Memory.Cold)
+        shard.update(UpdateOperation.create_field_index("words", whole_words))
+        return shard
+
+    def _apply(self, shard: EdgeShard, change: Change) -> None:
+        if change.remove:
+            document_ids = [str(document_id) for document_id in change.remove]
+            removed = Filter(must=[FieldCondition("document", match=MatchAny(document_ids))])
+            shard.update(UpdateOperation.delete_points_by_filter(removed))
+        points = [self._point(entry) for entry in change.entries]
+        for start in range(0, len(points), _POINTS_PER_UPSERT):
+            shard.update(UpdateOperation.upsert_points(points[start : start + _POINTS_PER_UPSERT]))
+
+    def _point(self, entry: Entry) -> Point:
+        vectors, chunk = entry.embedding.vectors, entry.chunk
+        # The engine accepts NaN and keeps half of a batch that it refuses, so invalid vectors must not reach it.
+        if vectors.ndim != 2 or vectors.shape[1] != self._dimensions or not np.isfinite(vectors).all():
+            raise StoreUnavailable(f"{chunk.source}: the embedder gave vectors that cannot be stored ({vectors.shape})")
+        language = detect_language(chunk.text)
+        text_stems = sentence_stems(chunk.text, language)
+        terms = chunk_terms(text_stems, stems(chunk.label, language))
+        return Point(
+            str(uuid5(entry.project, chunk.id)),
+            {DENSE_VECTORS: cast("list[list[float]]", vectors), SPARSE_VECTORS: SparseVector(*terms)},
+            to_payload(entry, text_stems),
+        )
+
+
+def _reopen(shard: EdgeShard, folder: Path) -> EdgeShard:
+    shard.flush()
+    shard.close()
+    return EdgeShard.load(str(folder / "shard"))
