@@ -39,7 +39,7 @@ def _may_be_misspelt(word: str, question: str) -> bool:
 def _nearest(word: str, vocabulary: Counter[str]) -> str | None:
     """The word at the smallest edit distance; of several, the most frequent."""
     most = 2 if len(word) >= _MIN_LETTERS_FOR_TWO_EDITS else 1
-    ignored = word_set("wrapping-words.txt")
+    ignored = word_set("question-phrases.txt")
     near = [
         (edits, -count, other)
         for other, count in vocabulary.items()
