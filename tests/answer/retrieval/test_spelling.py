@@ -5,7 +5,11 @@ import pytest
 from citewell.answer.retrieval.spelling import correct_spelling, edit_distance
 from citewell.text import keywords
 
-TEXTS = ["A whistleblower reports to the privacy officer.", "Set the number of mermaid diagrams.", "Configuration logic."]
+TEXTS = [
+    "A whistleblower reports to the privacy officer.",
+    "Set the number of mermaid diagrams.",
+    "Configuration logic.",
+]
 
 
 @pytest.mark.parametrize(

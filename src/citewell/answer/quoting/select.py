@@ -21,7 +21,7 @@ from citewell.answer.quoting.confidence import (
 )
 from citewell.answer.quoting.passage_units import MAX_CHARACTERS, PassageUnits
 from citewell.answer.quoting.score import Candidate, score_candidates
-from citewell.answer.retrieval import HINT_LOG_ODDS, Retrieval
+from citewell.answer.retrieval import HINT_LOG_ODDS, Retrieval, defined_thing, definition_sentence
 from citewell.models import Passage
 from citewell.text import Unit, stems, unit_text
 
@@ -61,17 +61,6 @@ _ASKS_FOR_STEPS = re.compile(
 _ASKS_TO_COMPARE = re.compile(
     r"\b(?:differences?|differs?|compared?|comparison|versus|vs|pros|cons|better|advantages?)\b", re.IGNORECASE
 )
-_ASKS_FOR_DEFINITION = re.compile(
-    r"""^\W*(?:what(?:\ exactly)?(?:'s|\ is|\ are)|define|explain)\ (?:exactly\ )?
-        (?!the\ (?:difference|best|most|least|maximum|minimum)\b)(.+?)(?:\ (?:good|used)\ for)?$""",
-    re.IGNORECASE | re.VERBOSE | re.DOTALL,
-)
-_ASKS_FOR_MEANING = re.compile(
-    r"""^\W*(?:what\ (?:does|do)\ (.+?)\ (?:mean|stand\ for)$
-             |(?:meaning|definition)\ of\ (.+)$|(.+?)\ (?:meaning|definition)$)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_MAX_WORDS_OF_DEFINED_THING = 4
 _DEFINING_VERB = r"(?:is|are|means?|refers?\ to|stands\ for|describes?|makes?|represents?|draws)\b"
 
 
@@ -194,6 +183,12 @@ class _QuestionType:
     """Whether a list answers, with all of its items: "Which strategies exist?"."""
     definition: re.Pattern[str] | None
     """Matches the beginning of a sentence that defines the thing asked about; None where no definition is asked for."""
+    thing: str
+    """The thing asked about; empty where no definition is asked for."""
+
+    def is_definition(self, text: str) -> bool:
+        """Whether a text begins with "A pump is a", and so defines the thing without doubt."""
+        return bool(self.thing and definition_sentence(self.thing).match(text))
 
 
 def _classify_question(question: str) -> _QuestionType:
@@ -207,29 +202,20 @@ def _classify_question(question: str) -> _QuestionType:
         several=comparison or whole_list or bool(_ASKS_FOR_SEVERAL.search(question)),
         whole_list=whole_list,
         definition=_definition_pattern(question),
+        thing=defined_thing(question),
     )
 
 
 def _definition_pattern(question: str) -> re.Pattern[str] | None:
     """For "What is a pump?", matches "A pump is" and "The pump describes"."""
-    thing = _defined_thing(question)
-    if not thing or len(thing.split()) > _MAX_WORDS_OF_DEFINED_THING:
+    thing = defined_thing(question)
+    if not thing:
         return None
     name = r"\W+".join(map(re.escape, thing.split()))
     return re.compile(
         rf"\W*(?:(?:an?|the)\W+)?(?:[\w-]+\W+){{0,4}}?\W*{name}\w{{0,2}}\W*(?:\([^)]*\)\W*)?{_DEFINING_VERB}",
         re.IGNORECASE,
     )
-
-
-def _defined_thing(question: str) -> str:
-    """What a definition is asked of: "what exactly is a preset, in short?" -> "preset"; empty if none is."""
-    words = question.strip(" \t\n?.!")
-    for pattern in (_ASKS_FOR_DEFINITION, _ASKS_FOR_MEANING):
-        if found := pattern.match(words):
-            thing = next(filter(None, found.groups())).split(",")[0]
-            return re.sub(r"^(?:an?|the)\s+", "", thing, flags=re.IGNORECASE).strip()
-    return ""
 
 
 def _rank_candidates(
@@ -254,7 +240,9 @@ def _rank_candidates(
     if kind.code:
         first = next((candidate for candidate in ranked if candidate.unit.kind == "code"), None)
     elif kind.definition:
-        first = next((candidate for candidate in worth if kind.definition.match(text_of(candidate))), None)
+        first = next((candidate for candidate in ranked if kind.is_definition(text_of(candidate))), None) or next(
+            (candidate for candidate in worth if kind.definition.match(text_of(candidate))), None
+        )
     return [first, *(candidate for candidate in worth if candidate is not first)] if first else worth
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from citewell.answer.engines import AnswerEngines
+from citewell.answer.retrieval.definitions import lead_with_definition
 from citewell.answer.retrieval.rerank import Retrieval, rerank_passages, score_passages, weigh_words
 from citewell.answer.retrieval.selection import retrieve_from_selection
 from citewell.answer.retrieval.spelling import correct_spelling
@@ -59,7 +60,7 @@ async def retrieve(
         question = corrected
         retrieval = await _search(question, project=project, engines=engines, limit=limit, filters=filters)
     ranked = await rerank_passages(question, retrieval.passages, reranker=engines.reranker, weights=retrieval.weights)
-    best = ranked[:limit]
+    best = lead_with_definition(question, ranked, limit)
     hinted = frozenset(passage.chunk.id for passage in best if _contains_hint(passage, hint))
     passages = _move_hinted_first(best, hinted, question, retrieval.weights)
     return replace(retrieval, passages=passages, hinted=hinted, question=question)

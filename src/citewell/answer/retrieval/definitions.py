@@ -1,0 +1,51 @@
+"""Finds the passage that defines what a question asks about: "What is a pump?" asks for "A pump is a …". Pure.
+
+The name of a product is in every passage, so neither its words nor its meaning lead to the one that defines it.
+"""
+
+import re
+from collections.abc import Sequence
+
+from citewell.models import Passage
+
+_ASKS_FOR_DEFINITION = re.compile(
+    r"""^\W*(?:what(?:\ exactly)?(?:'s|\ is|\ are)|define|explain)\ (?:exactly\ )?
+        (?!the\ (?:difference|best|most|least|maximum|minimum)\b)(.+?)(?:\ (?:good|used)\ for)?$""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+_ASKS_FOR_MEANING = re.compile(
+    r"""^\W*(?:what\ (?:does|do)\ (.+?)\ (?:mean|stand\ for)$
+             |(?:meaning|definition)\ of\ (.+)$|(.+?)\ (?:meaning|definition)$)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_MAX_WORDS_OF_DEFINED_THING = 4
+
+
+def defined_thing(question: str) -> str:
+    """What a definition is asked of: "what exactly is a preset, in short?" -> "preset"; empty if none is."""
+    words = question.strip(" \t\n?.!")
+    for pattern in (_ASKS_FOR_DEFINITION, _ASKS_FOR_MEANING):
+        if found := pattern.match(words):
+            thing = next(filter(None, found.groups())).split(",")[0]
+            thing = re.sub(r"^(?:an?|the)\s+", "", thing, flags=re.IGNORECASE).strip()
+            return thing if len(thing.split()) <= _MAX_WORDS_OF_DEFINED_THING else ""
+    return ""
+
+
+def definition_sentence(thing: str) -> re.Pattern[str]:
+    """Matches "A pump is a", "**Pumps** are the" and so on, where a sentence or a line begins."""
+    name = r"\W+".join(map(re.escape, thing.split()))
+    return re.compile(
+        rf"(?:^|(?<=[.!?]\s))[^\w\n]*(?:(?:an?|the)\W+)?{name}s?[^\w\n]*(?:\([^)\n]*\)[^\w\n]*)?(?:is|are)\s+(?:an?|the)\b",
+        re.IGNORECASE | re.MULTILINE,
+    )
+
+
+def lead_with_definition(question: str, ranked: Sequence[Passage], limit: int) -> Sequence[Passage]:
+    """The first `limit` passages, led by the first one with the definition, if that is asked for and none has it."""
+    thing = defined_thing(question)
+    if not thing:
+        return ranked[:limit]
+    pattern = definition_sentence(thing)
+    place = next((place for place, passage in enumerate(ranked) if pattern.search(passage.chunk.text)), 0)
+    return ranked[:limit] if place < limit else (ranked[place], *ranked[: limit - 1])
