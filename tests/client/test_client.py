@@ -12,7 +12,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from citewell.client import Client, NotCitewell, RequestFailed, ServerUnreachable
@@ -340,7 +340,6 @@ async def test_a_stream_that_fails_or_ends_half_way_is_an_error() -> None:
         assert len([event async for event in client.ask_stream(QUESTION)]) == 1
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"])), min_size=1),
     st.sampled_from(["\n", "\r\n", "\r"]),

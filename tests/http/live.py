@@ -224,7 +224,7 @@ def request_bytes(path: str, body: object, **headers: str) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + content
 
 
-def until(condition: Callable[[], bool], hope: str, *, seconds: float = 20.0) -> None:
+def until(condition: Callable[[], bool], hope: str, *, seconds: float = 120.0) -> None:
     """Wait until the condition holds; fails after a timeout."""
     end = time.monotonic() + seconds
     while not condition():

@@ -46,7 +46,7 @@ markdown_pages = st.lists(st.one_of(_paragraph, _code, _list, _heading, _table, 
 
 
 @given(markdown_pages)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_chunk_is_the_text_where_it_says_it_stands(source: str) -> None:
     text, chunks = cut(source)
     for position, chunk in enumerate(chunks):
@@ -59,7 +59,7 @@ def test_every_chunk_is_the_text_where_it_says_it_stands(source: str) -> None:
 
 
 @given(markdown_pages)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_chunks_in_order_cover_every_line_that_is_not_blank(source: str) -> None:
     text, chunks = cut(source)
     covered = {line for chunk in chunks for line in range(chunk.first_line, chunk.last_line + 1)}
@@ -69,7 +69,7 @@ def test_chunks_in_order_cover_every_line_that_is_not_blank(source: str) -> None
 
 
 @given(markdown_pages)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_code_block_is_never_split(source: str) -> None:
     text, chunks = cut(source)
     line_starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
@@ -83,7 +83,7 @@ def test_a_code_block_is_never_split(source: str) -> None:
 
 
 @given(markdown_pages)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_only_code_and_formulas_make_a_chunk_longer_than_allowed(source: str) -> None:
     _, chunks = cut(source)
     for chunk in chunks:

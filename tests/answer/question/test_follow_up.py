@@ -272,7 +272,7 @@ def _until(terminal: int, mark: str) -> str:
 def _wait_until_asleep(process: "subprocess.Popen[bytes]") -> None:
     """A prompt is shown a moment before anyone listens, and an interrupt in between (4 % of those sent at once) is
     noted by Python only after the next key. A process that has shown its prompt and sleeps does listen."""
-    patience = time.monotonic() + 60
+    patience = time.monotonic() + 300
     while (state := Path(f"/proc/{process.pid}/stat").read_text().rpartition(") ")[2][0]) != "S":
         assert time.monotonic() < patience, f"the chat showed its prompt and waits for no key: it is in state {state}"
         time.sleep(0.001)

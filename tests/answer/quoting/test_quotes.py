@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from citewell.answer.quoting.passage_units import MAX_CHARACTERS
@@ -203,7 +203,6 @@ ASKED = st.sampled_from(
 
 
 @given(ASKED, st.lists(TEXTS, min_size=1, max_size=3))
-@settings(deadline=None)
 def test_whatever_is_asked_of_whatever_text_the_quotes_hold(question: str, texts: list[str]) -> None:
     found = quotes(question, *texts)
     for one in found:

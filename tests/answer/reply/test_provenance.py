@@ -4,7 +4,7 @@ import re
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -71,7 +71,6 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(st.lists(WORDS, max_size=30).map(" ".join))
 @example("**two words** gear **two gear words** gear")
 @example("*gear the gear* words")
@@ -95,7 +94,6 @@ def _text(token: Token) -> str:
     return "\n" if token.type in ("softbreak", "hardbreak") else token.content if token.type != "image" else ""
 
 
-@settings(deadline=None)
 @given(st.text(max_size=400))
 @example("[" * 3000)
 @example("**a " * 3000)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from citewell import wiring
@@ -151,7 +151,6 @@ def test_the_answer_is_found_at_the_end_of_a_long_selection(engines: AnswerEngin
     assert answer.line(answer.cited[0]) == 1 + pages.count("\n")
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab. \n`#é。", max_size=9000))
 def test_the_parts_of_a_selection_are_all_of_its_words_in_order(text: str) -> None:
     found = part_spans(text)

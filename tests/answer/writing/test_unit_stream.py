@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from citewell.answer.writing.unit_stream import LONGEST, UnitStream
@@ -125,7 +125,6 @@ def test_hostile_text_is_cut_in_linear_time(make: Callable[[int], str]) -> None:
     assert calls(lambda: sentences([make(10_000)])) < 10 * calls(lambda: sentences([make(2_000)]))
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_no_unit_is_longer_than_a_bound(text: str) -> None:
     assert all(len(unit) <= 2 * LONGEST + 1 for unit in sentences([text * 10]))

@@ -307,7 +307,7 @@ _paragraph = st.tuples(
 
 
 @given(st.lists(_paragraph, max_size=8))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_paragraphs_give_a_sound_document(paragraphs: list[tuple[str, str | None]]) -> None:
     document = docx.Document()
     for text, style in paragraphs:
@@ -318,7 +318,6 @@ def test_any_paragraphs_give_a_sound_document(paragraphs: list[tuple[str, str | 
 
 
 @given(st.lists(st.text(alphabet="abc é漢.,", min_size=1, max_size=30).filter(str.strip), min_size=1, max_size=8))
-@settings(deadline=None)
 def test_no_word_of_a_paragraph_is_lost(paragraphs: list[str]) -> None:
     assert shown("".join(map(paragraph, paragraphs))).split() == " ".join(paragraphs).split()
 
@@ -349,13 +348,13 @@ def _around(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 @given(st.recursive(_leaves, _around, max_leaves=30))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_nesting_of_elements_gives_a_sound_document(body: str) -> None:
     shown(f"{body}<w:p>{body}</w:p>")
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_damaged_file_is_read_or_refused(data: st.DataObject) -> None:
     content = bytearray(package(paragraph("Text"), styles=STYLES))
     for _ in range(data.draw(st.integers(1, 6))):

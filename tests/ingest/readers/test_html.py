@@ -303,7 +303,7 @@ _soup = st.lists(st.one_of(_opening, _tags.map(lambda tag: f"</{tag}>"), _words)
 
 
 @given(_soup)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_soup_of_tags_gives_a_sound_document(source: str) -> None:
     parsed = read(source)
     assert parsed == read(source)
@@ -322,20 +322,18 @@ _tree = st.recursive(_words, _around, max_leaves=30)
 
 
 @given(_tree)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_nesting_of_tags_gives_a_sound_document(source: str) -> None:
     read(source)
 
 
 @given(st.lists(st.text(alphabet="abc é漢.,", min_size=1, max_size=30).filter(str.strip), min_size=1, max_size=8))
-@settings(deadline=None)
 def test_no_word_of_a_paragraph_is_lost(paragraphs: list[str]) -> None:
     page = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
     assert read(page).text.split() == " ".join(paragraphs).split()
 
 
 @given(st.binary(max_size=300))
-@settings(deadline=None)
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     with contextlib.suppress(UnreadableFile):
         assert_sound(read_html(content, fallback_title="F"))

@@ -263,7 +263,7 @@ def test_threads_take_turns() -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_damaged_file_is_read_or_refused(data: st.DataObject) -> None:
     content = bytearray(make_pdf([body(*PROSE)] * 3, title="Pumps", outline=[("Pumps", 0)]))
     for position in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=12)):
@@ -352,7 +352,6 @@ def test_ordering_lines_loses_no_words(pieces: list[Piece]) -> None:
 
 
 @given(st.lists(_pieces, max_size=5))
-@settings(deadline=None)
 def test_whatever_stands_on_pages_gives_sound_blocks(pages: list[list[Piece]]) -> None:
     parsed = build_document([lines_in_order(page) for page in pages], fallback_title="F")
     check_blocks(parsed)

@@ -242,7 +242,7 @@ _noise = st.text(alphabet="ab :.`_<>*|=+-\n\t\\[]#1)(\"'é漢", max_size=200)
 
 
 @given(st.one_of(_page, _noise))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_blocks_are_whole_lines_in_order_that_cover_everything_written(source: str) -> None:
     parsed = read(source)
     text = parsed.text
@@ -260,7 +260,7 @@ def test_blocks_are_whole_lines_in_order_that_cover_everything_written(source: s
 
 
 @given(st.one_of(_page, _noise))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_every_line_stays_on_its_line(source: str) -> None:
     closing_fence = 1  # after the last line of a file without a last newline
     assert 0 <= read(source).text.count("\n") - source.count("\n") <= closing_fence
@@ -268,7 +268,7 @@ def test_every_line_stays_on_its_line(source: str) -> None:
 
 
 @given(_page)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_fences_come_in_pairs_and_only_in_code(source: str) -> None:
     parsed = read(source)
     for block in parsed.blocks:

@@ -88,7 +88,7 @@ class QdrantEdgeBuilder:
             await asyncio.to_thread(shard.flush)
         finally:
             shard.close()
-        await asyncio.to_thread(self._generations.finish, number, folder)
+        await asyncio.to_thread(self._generations.move_into_place, number, folder)
         return number
 
     def publish(self, generation: int) -> None:

@@ -44,7 +44,7 @@ class Generations:
         shutil.rmtree(partial, ignore_errors=True)
         return number, partial
 
-    def finish(self, number: int, partial: Path) -> None:
+    def move_into_place(self, number: int, partial: Path) -> None:
         """Rename a built generation to its final name; all of it is on disk when this returns."""
         for file in partial.rglob("*"):
             if file.is_file():

@@ -63,10 +63,10 @@ def selection_as_passage(selection: str) -> Passage:
 
 def part_spans(text: str) -> list[tuple[int, int]]:
     """Start and end of each part of a text: split at paragraphs where there are any, never inside code."""
-    return [(start, end) for start, end in _spans(text) if text[start:end].strip()]
+    return [(start, end) for start, end in _cut_into_parts(text) if text[start:end].strip()]
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
+def _cut_into_parts(text: str) -> Iterator[tuple[int, int]]:
     cuts = [*_paragraph_starts(text), len(text)]
     start = 0
     while start < len(text):
