@@ -2,7 +2,7 @@
 
     python benchmarks/quality/answers.py DATA [--home FOLDER] [--sites SITE ...] [--save FILE] [--wrong] [--llm]
 
-DATA holds `answers/answers.jsonl` and the documents in `docs/` and `pdf/`. Each site has its own index below --home;
+DATA holds `answers/answers.jsonl`, and the documents of each site. Each site has its own index below --home;
 a missing one is built. Without --llm the answers are quotes only. --save writes a JSON line per question, --wrong
 prints each failed question with its answer.
 """
