@@ -35,6 +35,7 @@ ANSWER_FEATURES = (
 )  # fmt: skip
 
 _ANSWER_WEIGHTS = fitted_weights("answer", ANSWER_FEATURES)
+_MAX_LENGTH = 3000  # characters; longer quotes are one unit that is never cut
 _HOW_TO = re.compile(r"\bhow (?:do|can|should|would|could|to)\b", re.IGNORECASE)
 _ASKS_FOR_NUMBER = re.compile(
     r"\bhow (?:many|much|often|long|large|big|fast|far|old)\b"
@@ -134,7 +135,7 @@ def answer_features(
         "asks_how_to": float(bool(_HOW_TO.search(question))),
         "asks_for_number": float(asks_for_number),
         "number_missing": float(asks_for_number and not _has_new_number(question, text)),
-        "length": len(text) / 1000,
+        "length": min(len(text), _MAX_LENGTH) / 1000,
     }
     return np.array([values[name] for name in ANSWER_FEATURES])
 
