@@ -6,7 +6,7 @@ Knows which numbers exist, nothing of the passages that they stand for.
 import re
 from collections.abc import Callable
 
-from citewell.answer.sanitize import CITED, link_target
+from citewell.answer.sanitize import CITATION_PLACEHOLDER, parse_link_target
 from citewell.answer.writing.markdown import HIDDEN, mask
 
 _RANGE = 100  # numbers that a range stands for at most, so that [1-999999999] costs nothing
@@ -23,7 +23,7 @@ _CUES = r"see also|see|cf\.|cf|e\.g\.|sources?:|ref:|from"
 _NUMBER = rf"(?:(?i:{_NAMES})\.?{_B}?[:#]?{_B}?)?\^?[0-9]{{1,9}}"
 _SPAN = rf"{_NUMBER}(?:{_B}?[-–—‑]{_B}?{_NUMBER})?"
 _COMMA = rf"{_B}?(?:[,;]{_B}?(?:(?:and|&){_B})?|{_B}(?:and|&){_B})"
-_NOTE = rf"†[^\[\]【】［］\r\n{CITED}{HIDDEN}]{{0,20}}"
+_NOTE = rf"†[^\[\]【】［］\r\n{CITATION_PLACEHOLDER}{HIDDEN}]{{0,20}}"
 _ID = r"[0-9a-fA-F]{64}"  # of a chunk: some endpoints cite by it, the LLM is never told any
 _BRACKET = rf"[\[【［]{_B}?(?:{_ID}{_B}?|{_SPAN}(?:{_COMMA}{_SPAN})*{_B}?(?:{_NOTE})?)[\]】］]"
 _CITATION = re.compile(_BRACKET)
@@ -57,7 +57,7 @@ _Bracket = tuple[int, list[int]]
 
 
 def mark_citations(text: str, known: Callable[[int], bool], *, before: str = "") -> tuple[str, list[int]]:
-    """Put `CITED` in place of each number of a passage that is cited; `before` is what stands before the text.
+    """Replace each citation by `CITATION_PLACEHOLDER`, and list their numbers; `before` is the text before this one.
 
     mark_citations("Lift the foot [1, 9][3].", {1, 3}.__contains__) -> ("Lift the foot\\0\\0.", [1, 3])
 
@@ -102,8 +102,8 @@ class _Marking:
                 self._keep(at, start - self._view[at:start].endswith(_BLANKS))
             is_cited = is_cited or bool(numbers)
             self._numbers += numbers
-            self._parts.append(CITED * len(numbers))
-            self._past += CITED
+            self._parts.append(CITATION_PLACEHOLDER * len(numbers))
+            self._past += CITATION_PLACEHOLDER
             at = end
             joint = _JOINT.match(self._view, at)
             start = joint.end() if joint else at
@@ -143,7 +143,7 @@ class _Marking:
         """A bracket with a parenthesis right after it: the target of a link goes with it, other text stays."""
         if self._past.endswith("!"):
             return None
-        link, unclosed = link_target(self._text, end), _UNCLOSED_TARGET.match(self._text, end)
+        link, unclosed = parse_link_target(self._text, end), _UNCLOSED_TARGET.match(self._text, end)
         after = link.end if link else len(self._text) if unclosed else end
         if self._is_attached() and not _ADDRESS_LIKE.search(self._text, end, after):
             return None

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from citewell.answer.sanitize import CITED, AllowedTargets, Prompt, Sanitizer
+from citewell.answer.sanitize import CITATION_PLACEHOLDER, AllowedTargets, PromptLeakFilter, Sanitizer
 from citewell.answer.writing.citation_check import Citation, check, is_borne_out, place_citations
 from citewell.answer.writing.citation_markers import mark_citations
 from citewell.answer.writing.markdown import HIDDEN, adds_block
@@ -22,7 +22,7 @@ from citewell.answer.writing.unit_stream import Unit, UnitStream
 from citewell.models import Cite, Passage, Piece, Segment
 
 # To some renderers, a lone "\r" ends a line.
-_CONTROL = str.maketrans({CITED: "\ufffd", HIDDEN: "\ufffd", "\r": None})
+_CONTROL = str.maketrans({CITATION_PLACEHOLDER: "\ufffd", HIDDEN: "\ufffd", "\r": None})
 _TAIL = 16
 
 
@@ -41,8 +41,8 @@ class Pipeline:
         """Whether there was a word for the reader, be it shown or not."""
         self._passages, self._selection, self._strict = passages, selection, strict
         self._preamble = Preamble()
-        self._prompt = Prompt(rules)
-        self._units = UnitStream(lambda text: not self._prompt.may_go_on(text))
+        self._leak_filter = PromptLeakFilter(rules)
+        self._units = UnitStream(lambda text: not self._leak_filter.may_continue(text))
         self._sanitizer = Sanitizer(AllowedTargets(self._sources))
         self._open: list[str | Passage] = []  # a block of code that goes on, or what stands before the first word
         self._shown = 0  # how much of that was shown
@@ -80,16 +80,16 @@ class Pipeline:
 
     def _filter(self, unit: Unit) -> list[str | Passage]:
         """The unit without what may not leave, with passages in place of their numbers."""
-        before, text, numbers = self._sanitizer.shown, unit.text, list[int]()
+        before, text, numbers = self._sanitizer.tail, unit.text, list[int]()
         if not unit.is_code:
             text, numbers = mark_citations(text, lambda number: 0 < number <= len(self._passages), before=before)
-        text = self._prompt.remove(text, before)
+        text = self._leak_filter.remove(text, before)
         text = self._sanitizer.clean(text, is_code=unit.is_verbatim)
         if adds_block(unit.text, text):
             self._units.is_sure = False
         cited = iter(numbers)
-        parts = (part for part in re.split(f"({CITED})", text) if part)
-        return [self._passages[next(cited) - 1] if part == CITED else part for part in parts]
+        parts = (part for part in re.split(f"({CITATION_PLACEHOLDER})", text) if part)
+        return [self._passages[next(cited) - 1] if part == CITATION_PLACEHOLDER else part for part in parts]
 
     def _finish(self) -> list[Piece]:
         """The unit with its verdict, unless the answer is strict and no passage supports it."""
