@@ -35,7 +35,7 @@ class Cleaning:
         text = self._leak_filter.remove(unit.text, self._sanitizer.tail)
         text = self._sanitizer.clean(text, is_code=unit.is_verbatim)
         if adds_block(unit.text, text):
-            self._stream.is_sure = False
+            self._stream.renderers_agree = False
         return text
 
 

@@ -1,4 +1,4 @@
-"""The answer that an LLM writes: its prompt, the passages it is given, and the checks of each unit of its text."""
+"""Let an LLM write the answer: build its prompt, give it passages, and check each unit of its text."""
 
 from citewell.answer.writing.context import PassageContext
 from citewell.answer.writing.llm_text import WrittenText, write
