@@ -3,7 +3,7 @@
 from citewell.answer.writing.context import PassageContext
 from citewell.answer.writing.llm_text import WrittenText, write
 from citewell.answer.writing.markdown import HIDDEN, mask_code
-from citewell.answer.writing.preamble import Preamble
+from citewell.answer.writing.preamble import PreambleFilter
 from citewell.answer.writing.prompt import fit_history
 
-__all__ = ["HIDDEN", "PassageContext", "Preamble", "WrittenText", "fit_history", "mask_code", "write"]
+__all__ = ["HIDDEN", "PassageContext", "PreambleFilter", "WrittenText", "fit_history", "mask_code", "write"]

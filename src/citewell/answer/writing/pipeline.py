@@ -17,7 +17,7 @@ from citewell.answer.sanitize import CITATION_PLACEHOLDER, AllowedTargets, Promp
 from citewell.answer.writing.citation_check import Citation, build_segment, is_supported, place_citations
 from citewell.answer.writing.citation_markers import mark_citations
 from citewell.answer.writing.markdown import HIDDEN, adds_block
-from citewell.answer.writing.preamble import Preamble, has_words
+from citewell.answer.writing.preamble import PreambleFilter, has_words
 from citewell.answer.writing.unit_stream import Unit, UnitStream
 from citewell.models import Cite, Passage, Piece, Segment
 
@@ -40,7 +40,7 @@ class Pipeline:
         self.has_words = False
         """Whether the LLM wrote a word for the reader, shown or not."""
         self._passages, self._selection, self._strict = passages, selection, strict
-        self._preamble = Preamble()
+        self._preamble = PreambleFilter()
         self._leak_filter = PromptLeakFilter(instructions)
         self._units = UnitStream(lambda text: not self._leak_filter.may_continue(text))
         self._sanitizer = Sanitizer(AllowedTargets(self._source_texts))

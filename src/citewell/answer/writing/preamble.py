@@ -6,7 +6,7 @@ _THINKING_START, _THINKING_END = "<think>", "</think>"
 _MAX_MARK_CHARACTERS = 20  # such as "**", before the first word
 
 
-class Preamble:
+class PreambleFilter:
     """Filters a stream with `feed` and `end`. If the text begins with NOT_COVERED, nothing comes out."""
 
     def __init__(self) -> None:
