@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from citewell.answer.support.score import support_score
-from citewell.answer.writing.citation_check import moves
+from citewell.answer.writing.citation_check import should_move
 from citewell.text.stemming import stems
 
 MAX_CLAIMS = 60
@@ -46,8 +46,8 @@ def main() -> None:
             wrong, *rest = [
                 support_score(row["claim"], [passage[:MAX_CHARACTERS]]) for passage in others[:OTHER_PASSAGES]
             ]
-            stayed += not moves(right, max(wrong, *rest))
-            moved += moves(wrong, right) and right >= max(rest)
+            stayed += not should_move(right, max(wrong, *rest))
+            moved += should_move(wrong, right) and right >= max(rest)
         count = len(drawn)
         print(f"{source:24} {count:4} {stayed / count:16.2f} {moved / count:16.2f}")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from citewell.answer.sanitize import AllowedTargets, Prompt, Sanitizer
+from citewell.answer.sanitize import AllowedTargets, PromptLeakFilter, Sanitizer
 from citewell.answer.writing.markdown import adds_block
 from citewell.answer.writing.unit_stream import Unit, UnitStream
 from tests.answer.sanitize.sanitize_cases import GOOD, INSTRUCTIONS, OPEN, PAGE, TABLE
@@ -21,8 +21,8 @@ class Cleaning:
     """Cuts a stream into units and cleans each."""
 
     def __init__(self, sources: Sequence[str] = (PAGE,), instructions: str = INSTRUCTIONS) -> None:
-        self._prompt = Prompt(instructions)
-        self._stream = UnitStream(lambda text: not self._prompt.may_go_on(text))
+        self._leak_filter = PromptLeakFilter(instructions)
+        self._stream = UnitStream(lambda text: not self._leak_filter.may_continue(text))
         self._sanitizer = Sanitizer(AllowedTargets(lambda: sources))
 
     def feed(self, text: str) -> str:
@@ -32,10 +32,10 @@ class Cleaning:
         return "".join(map(self._clean, self._stream.end()))
 
     def _clean(self, unit: Unit) -> str:
-        text = self._prompt.remove(unit.text, self._sanitizer.shown)
+        text = self._leak_filter.remove(unit.text, self._sanitizer.tail)
         text = self._sanitizer.clean(text, is_code=unit.is_verbatim)
         if adds_block(unit.text, text):
-            self._stream.is_sure = False
+            self._stream.renderers_agree = False
         return text
 
 

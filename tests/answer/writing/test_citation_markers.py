@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from citewell.answer.sanitize import CITED
+from citewell.answer.sanitize import CITATION_PLACEHOLDER
 from citewell.answer.writing.citation_markers import mark_citations
 from citewell.answer.writing.unit_stream import Unit, UnitStream
 from tests.answer.writing.counting import calls
@@ -36,7 +36,8 @@ class Marking:
             text, numbers = mark_citations(unit.text, self._known, before=self._before)
         self._before = (self._before + text)[-64:]
         cited = iter(numbers)
-        return [next(cited) if part == CITED else part for part in re.split(f"({CITED})", text) if part]
+        parts = (part for part in re.split(f"({CITATION_PLACEHOLDER})", text) if part)
+        return [next(cited) if part == CITATION_PLACEHOLDER else part for part in parts]
 
 
 def filtered(pieces: Iterable[str], known: frozenset[int] = KNOWN) -> list[Item]:

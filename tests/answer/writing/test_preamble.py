@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citewell.answer.writing import Preamble
+from citewell.answer.writing import PreambleFilter
 from tests.answer.writing.test_unit_stream import TEXTS, cut
 
 
 def taken_out(pieces: list[str]) -> tuple[str, bool]:
-    preamble = Preamble()
+    preamble = PreambleFilter()
     said = "".join([*map(preamble.feed, pieces), preamble.end()])
     return said, preamble.declined
 

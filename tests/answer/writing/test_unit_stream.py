@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citewell.answer.writing.unit_stream import LONGEST, UnitStream
+from citewell.answer.writing.unit_stream import MAX_UNIT_CHARACTERS, UnitStream
 from tests.answer.writing.counting import calls
 
 TEXTS = st.lists(
@@ -127,4 +127,4 @@ def test_hostile_text_is_cut_in_linear_time(make: Callable[[int], str]) -> None:
 
 @given(TEXTS)
 def test_no_unit_is_longer_than_a_bound(text: str) -> None:
-    assert all(len(unit) <= 2 * LONGEST + 1 for unit in sentences([text * 10]))
+    assert all(len(unit) <= 2 * MAX_UNIT_CHARACTERS + 1 for unit in sentences([text * 10]))

@@ -15,7 +15,7 @@ from citewell.answer.question.follow_up import (
     refer_to_selection,
     resolve_follow_up,
 )
-from citewell.answer.writing import Preamble, fit_history
+from citewell.answer.writing import PreambleFilter, fit_history
 from citewell.errors import WriterUnavailable
 from citewell.models import Exchange
 from citewell.ports import Writer, WritingTask
@@ -72,7 +72,7 @@ async def resolve_question(
 async def _rewrite_with_llm(question: str, exchanges: Sequence[Exchange], writer: Writer) -> str:
     """The question in the LLM's words; empty where it fails or takes too long."""
     work = WritingTask(_RULES, question, fit_history(exchanges, writer.context_tokens // 2), max_tokens=_MAX_TOKENS)
-    preamble, rewritten = Preamble(), ""
+    preamble, rewritten = PreambleFilter(), ""
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS), aclosing(writer.write(work)) as words:
             async for piece in words:

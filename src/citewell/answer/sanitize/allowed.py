@@ -1,34 +1,40 @@
-"""What an answer may point at: the addresses and tags that stand in the texts it is written from. Pure."""
+"""Decide which link targets, URLs and tags an answer may contain: those in the texts it is written from. Pure.
+
+Knows nothing of how a target is found in Markdown.
+"""
 
 import re
 from collections.abc import Callable, Iterable
 
-from citewell.answer.sanitize.links import readings, runs_script
+from citewell.answer.sanitize.links import runs_script, target_spellings
 
-# An address that stands in a text is not the beginning or the end of a longer one: what follows must not go on with it.
-_BEFORE = r"(?<![\w+.\-/%~:@#?=&])"
-_AFTER = r"(?![\w/%~@#=&+$-]|[.,:;!?'*()]+[\w/%~@#=&+$-])"
+# A URL counts only as a whole: the characters around it must not make it a part of a longer one.
+_NO_URL_BEFORE = r"(?<![\w+.\-/%~:@#?=&])"
+_NO_URL_AFTER = r"(?![\w/%~@#=&+$-]|[.,:;!?'*()]+[\w/%~@#=&+$-])"
 
 
 class AllowedTargets:
-    """AllowedTargets(lambda: ["See https://a.org/b."]).has("https://a.org/b") -> True, but not so "https://a.org/b?q=1".
+    """The link targets, URLs and tags that occur in the source texts.
 
-    The texts are asked for each time: more may be added while an answer is written.
+    AllowedTargets(lambda: ["See https://a.org/b."]).allows("https://a.org/b") -> True; "https://a.org/b?q=1" -> False
+
+    Calls `texts` for every check, because a search may add passages while an answer is written.
     """
 
     def __init__(self, texts: Callable[[], Iterable[str]]) -> None:
         self._texts = texts
 
-    def has(self, target: str) -> bool:
-        """Whether this address, or this tag, stands in a text just so, whole."""
+    def allows(self, target: str) -> bool:
+        """Whether this URL or tag occurs in a source text, whole and in this spelling."""
         texts = [text for text in self._texts() if target in text] if target.strip() else []
-        is_tag = target.startswith("<") and target.endswith(">")
-        return bool(texts) if is_tag else any(re.search(_BEFORE + re.escape(target) + _AFTER, text) for text in texts)
+        if target.startswith("<") and target.endswith(">"):  # a tag
+            return bool(texts)
+        return any(re.search(_NO_URL_BEFORE + re.escape(target) + _NO_URL_AFTER, text) for text in texts)
 
-    def has_url(self, target: str) -> bool:
-        """Whether this address stands in a text, as it is written or as it is read."""
-        return any(map(self.has, readings(target)))
+    def allows_url(self, target: str) -> bool:
+        """Whether this URL occurs in a source text, as written or with escapes and entities decoded."""
+        return any(map(self.allows, target_spellings(target)))
 
-    def has_link(self, target: str) -> bool:
-        """Whether this address may be that of a link: it stands in a text and runs no script."""
-        return self.has_url(target) and not runs_script(target)
+    def allows_link(self, target: str) -> bool:
+        """Whether this may be a link target: an allowed URL that runs no script."""
+        return self.allows_url(target) and not runs_script(target)

@@ -1,4 +1,7 @@
-"""Where the target of a Markdown link or definition ends, and what it points at. Pure."""
+"""Parse the targets of Markdown links and link definitions. Pure.
+
+Knows nothing of which targets are allowed.
+"""
 
 import html
 import re
@@ -6,50 +9,51 @@ from typing import NamedTuple
 
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 
-_LONGEST = 4000  # characters of a target
+_MAX_TARGET_CHARACTERS = 4000
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202f\u2060\ufeff]")
-_SCRIPT = re.compile(r"(?:javascript|vbscript|data|file|blob|view-source):", re.IGNORECASE)
+_INVISIBLE = re.compile(r"[\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202f\u2060\ufeff]")
+_SCRIPT_SCHEME = re.compile(r"(?:javascript|vbscript|data|file|blob|view-source):", re.IGNORECASE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\r?\n|\r[ \t]*\r")
-_NOT_SPACE = re.compile(r"[^ \t\r\n]|\Z")
+_NON_WHITESPACE = re.compile(r"[^ \t\r\n]|\Z")
 _DEFINITION = re.compile(r"\]:[ \t]*\r?\n?[ \t]*(<[^<>\r\n]*>|[^\s<]\S*)(?:[ \t]+[\"'(][^\r\n]*)?[ \t]*(?=[\r\n]|\Z)")
 
 
 class Link(NamedTuple):
-    """Where a link ends, and what it points at."""
+    """A link target, and the position in the text after the link."""
 
     end: int
     target: str
 
 
-def readings(target: str) -> set[str]:
-    """An address as it is written and as it is read: without backslashes and with its entities resolved."""
+def target_spellings(target: str) -> set[str]:
+    """The spellings of a target that mean the same: as written, without backslash escapes, with entities decoded."""
     return {target, _ESCAPE.sub(r"\1", target), html.unescape(_ESCAPE.sub(r"\1", target))}
 
 
 def runs_script(target: str) -> bool:
-    """Whether to follow this address is to run it, however it is written."""
-    return any(_SCRIPT.match(_UNSEEN.sub("", reading)) for reading in readings(target))
+    """Whether following this target would run a script (or open a file), in any of its spellings."""
+    return any(_SCRIPT_SCHEME.match(_INVISIBLE.sub("", spelling)) for spelling in target_spellings(target))
 
 
-def link_target(text: str, at: int) -> Link | None:
-    """The parenthesis of a link that opens at `at`, `(target "title")`; None if it is none."""
-    stop, begin = min(len(text), at + _LONGEST), _past_space(text, at + 1)
-    found = parseLinkDestination(text, begin, stop)
-    end = found.pos if found.ok else begin
-    after = _past_space(text, end)
-    if after > end and (title := parseLinkTitle(text, after, stop)).ok:
-        after = _past_space(text, title.pos)
-    if text[after : after + 1] != ")" or _BLANK_LINE.search(text, at, after):
+def parse_link_target(text: str, start: int) -> Link | None:
+    """Parse `(target "title")` whose parenthesis opens at `start`; None if that is not a link target."""
+    limit, target_start = min(len(text), start + _MAX_TARGET_CHARACTERS), _skip_whitespace(text, start + 1)
+    destination = parseLinkDestination(text, target_start, limit)
+    target_end = destination.pos if destination.ok else target_start
+    position = _skip_whitespace(text, target_end)
+    if position > target_end and (title := parseLinkTitle(text, position, limit)).ok:
+        position = _skip_whitespace(text, title.pos)
+    if text[position : position + 1] != ")" or _BLANK_LINE.search(text, start, position):
         return None
-    return Link(after + 1, text[begin + 1 : end - 1] if text[begin] == "<" else text[begin:end])
+    is_in_brackets = text[target_start] == "<"
+    return Link(position + 1, text[target_start + is_in_brackets : target_end - is_in_brackets])
 
 
-def definition_target(text: str, at: int) -> Link | None:
-    """The target of a definition whose label closes at `at`, `]: target "title"`; None if it is none."""
-    found = _DEFINITION.match(text, at)
-    return Link(found.end(), found[1].removeprefix("<").removesuffix(">")) if found else None
+def parse_definition_target(text: str, start: int) -> Link | None:
+    """Parse `]: target "title"` whose bracket closes at `start`; None if that is not a link definition."""
+    definition = _DEFINITION.match(text, start)
+    return Link(definition.end(), definition[1].removeprefix("<").removesuffix(">")) if definition else None
 
 
-def _past_space(text: str, at: int) -> int:
-    return found.start() if (found := _NOT_SPACE.search(text, at)) else at
+def _skip_whitespace(text: str, start: int) -> int:
+    return match.start() if (match := _NON_WHITESPACE.search(text, start)) else start

@@ -1,53 +1,54 @@
-"""Remove words of the prompt that an LLM recites. Pure.
+"""Remove the parts of the prompt that an LLM recites. Pure.
 
-Knows words and their order, nothing of Markdown: a prompt in a code block is a prompt.
+Compares words in order and knows nothing of Markdown: a prompt in a code block is removed as well.
 """
 
 import re
 
-from citewell.answer.sanitize.output import CITED
+from citewell.answer.sanitize.output import CITATION_PLACEHOLDER
 
-LEAST = 8
-"""Words in a row that are recited, not a coincidence."""
+MIN_RECITED_WORDS = 8
+"""This many words of the prompt in a row are a recital, not a coincidence."""
 
-_BEGUN = 3  # words of the prompt at the end of a text, after which more may follow
+_PREFIX_WORDS = 3  # a text that ends with this many words of the prompt may go on with it
 _WORD = re.compile(r"\w+")
-_LONG_GAP = 64  # characters between two words that part them
+_MAX_GAP_CHARACTERS = 64  # words further apart are not in a row
 
 
-class Prompt:
-    """The words of a prompt, to be removed where `LEAST` or more of them stand in a row, whatever is between them."""
+class PromptLeakFilter:
+    """Removes `MIN_RECITED_WORDS` or more words of the prompt in a row, whatever punctuation is between them."""
 
     def __init__(self, prompt: str) -> None:
         words = [word.casefold() for word in _WORD.findall(prompt)]
-        self._places: dict[str, list[int]] = {}
-        for place, word in enumerate(words):
-            self._places.setdefault(word, []).append(place)
-        self._begun = {tuple(words[place : place + _BEGUN]) for place in range(len(words) - _BEGUN + 1)}
+        self._positions: dict[str, list[int]] = {}
+        for index, word in enumerate(words):
+            self._positions.setdefault(word, []).append(index)
+        starts = range(len(words) - _PREFIX_WORDS + 1)
+        self._prefixes = {tuple(words[start : start + _PREFIX_WORDS]) for start in starts}
 
-    def may_go_on(self, text: str) -> bool:
-        """Whether the last words of a text are of the prompt, so that what follows must be seen first."""
-        return tuple(word.casefold() for word in _WORD.findall(text[-200:])[-_BEGUN:]) in self._begun
+    def may_continue(self, text: str) -> bool:
+        """Whether the text ends with words of the prompt, so that it must stay in the buffer until more is read."""
+        return tuple(word.casefold() for word in _WORD.findall(text[-200:])[-_PREFIX_WORDS:]) in self._prefixes
 
     def remove(self, text: str, before: str = "") -> str:
-        """The text without what is recited, but with the citations in it; `before` was shown before it."""
-        before = " ".join([*_WORD.findall(before)[1 - _BEGUN :], ""])  # had there been more, the text would not be cut
-        while recited := self._recited(before + text):
-            start, end = (max(0, place - len(before)) for place in recited)
-            cited = CITED * text.count(CITED, start, end)
-            text = text[:start].removesuffix(" ") + cited + text[end:]
+        """The text without recited words, but with the citations among them; `before` is the text already shown."""
+        before = " ".join([*_WORD.findall(before)[1 - _PREFIX_WORDS :], ""])  # a unit cannot end after a prefix
+        while recited := self._find_recited(before + text):
+            start, end = (max(0, position - len(before)) for position in recited)
+            placeholders = CITATION_PLACEHOLDER * text.count(CITATION_PLACEHOLDER, start, end)
+            text = text[:start].removesuffix(" ") + placeholders + text[end:]
         return text
 
-    def _recited(self, text: str) -> tuple[int, int] | None:
-        """Where the first recital begins and ends."""
+    def _find_recited(self, text: str) -> tuple[int, int] | None:
+        """The start and end of the first recital, if there is one."""
         lengths: dict[int, int] = {}
         longest, words = 0, list(_WORD.finditer(text))
-        for number, word in enumerate(words):
-            if number and word.start() - words[number - 1].end() > _LONG_GAP:
+        for index, word in enumerate(words):
+            if index and word.start() - words[index - 1].end() > _MAX_GAP_CHARACTERS:
                 lengths = {}
-            lengths = {place: lengths.get(place - 1, 0) + 1 for place in self._places.get(word[0].casefold(), ())}
+            lengths = {place: lengths.get(place - 1, 0) + 1 for place in self._positions.get(word[0].casefold(), ())}
             run = max(lengths.values(), default=0)
             if run < longest:
-                return words[number - longest].start(), words[number - 1].end()
-            longest = run if run >= LEAST else 0
+                return words[index - longest].start(), words[index - 1].end()
+            longest = run if run >= MIN_RECITED_WORDS else 0
         return (words[-longest].start(), words[-1].end()) if longest else None

@@ -1,9 +1,9 @@
-"""The answer that an LLM writes: its prompt, the passages it is given, and the checks of each unit of its text."""
+"""Let an LLM write the answer: build its prompt, give it passages, and check each unit of its text."""
 
 from citewell.answer.writing.context import PassageContext
 from citewell.answer.writing.llm_text import WrittenText, write
 from citewell.answer.writing.markdown import HIDDEN, mask_code
-from citewell.answer.writing.preamble import Preamble
+from citewell.answer.writing.preamble import PreambleFilter
 from citewell.answer.writing.prompt import fit_history
 
-__all__ = ["HIDDEN", "PassageContext", "Preamble", "WrittenText", "fit_history", "mask_code", "write"]
+__all__ = ["HIDDEN", "PassageContext", "PreambleFilter", "WrittenText", "fit_history", "mask_code", "write"]

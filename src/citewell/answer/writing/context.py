@@ -1,4 +1,7 @@
-"""The passages that an LLM was given so far. Mutable: a search adds more while an answer is written."""
+"""Keep the numbered passages that an LLM has received, and fit more into its context window.
+
+Mutable: a search adds passages while an answer is written. Knows nothing of what the LLM writes.
+"""
 
 import json
 from collections.abc import Sequence
@@ -8,17 +11,18 @@ from uuid import UUID
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.retrieval import retrieve
 from citewell.answer.writing.prompt import (
-    ANSWER_TOKENS,
     HISTORY_SHARE,
     MARGIN_TOKENS,
+    MAX_ANSWER_TOKENS,
     QUESTION_SHARE,
+    NumberedPassage,
+    build_instructions,
+    build_prompt,
     count_tokens,
-    fit,
     fit_history,
     fit_question,
-    request,
-    rules,
-    search_results,
+    fit_text,
+    format_search_results,
 )
 from citewell.errors import CitewellError, EmptyKnowledgeBase
 from citewell.models import Exchange, Filters, Passage
@@ -27,44 +31,40 @@ from citewell.ports import WritingTask
 
 @dataclass(slots=True)
 class PassageContext:
-    """The passages before an LLM, numbered from 1. A search adds more, as long as the LLM can read them."""
+    """The passages that an LLM can read, numbered from 1. A search adds more while there are free tokens."""
 
     engines: AnswerEngines
     project: UUID
     filters: Filters
     free_tokens: int = 0
-    """Tokens that are left for passages."""
+    """Tokens still free for passages."""
     passages: list[Passage] = field(default_factory=list)
 
-    def add(self, passage: Passage) -> tuple[int, str, Passage] | None:
-        """The passage's number and as much of it as there is room for; nothing where there is none."""
-        for number, given in enumerate(self.passages, 1):
-            if given.chunk.id == passage.chunk.id:
+    def add(self, passage: Passage) -> NumberedPassage | None:
+        """Add a passage, cut to the free tokens, and return it with its number; None if nothing fits."""
+        for number, known in enumerate(self.passages, 1):
+            if known.chunk.id == passage.chunk.id:
                 return number, "(given before)", passage
-        if not (text := fit(passage.chunk.text, self.free_tokens)):
+        if not (text := fit_text(passage.chunk.text, self.free_tokens)):
             return None
         self.free_tokens -= count_tokens(text) + count_tokens(passage.chunk.label) + 30
         self.passages.append(passage)
         return len(self.passages), text, passage
 
-    def at(self, number: int) -> Passage | None:
-        return self.passages[number - 1] if 0 < number <= len(self.passages) else None
-
     async def search(self, query: str, limit: int, score_threshold: float) -> str:
-        """What the tool `search_book_content` does."""
+        """Run the tool `search_book_content`: add the passages it finds, and return them as JSON for the LLM."""
         try:
             retrieval = await retrieve(
                 query, project=self.project, engines=self.engines, limit=limit, filters=self.filters
             )
         except EmptyKnowledgeBase:
-            return search_results([])
+            return format_search_results([])
         except CitewellError:
             return json.dumps({"results": [], "total_results": 0, "message": "The search failed. Answer without it."})
-        return search_results(
-            self._add_all([passage for passage in retrieval.passages if passage.score >= score_threshold])
-        )
+        passages = [passage for passage in retrieval.passages if passage.score >= score_threshold]
+        return format_search_results(self._add_all(passages))
 
-    def writing_task(
+    def build_task(
         self,
         question: str,
         passages: Sequence[Passage],
@@ -73,17 +73,15 @@ class PassageContext:
         history: Sequence[Exchange] = (),
         selected: bool = False,
     ) -> WritingTask:
-        """The question with the passages, added by rank until the LLM can read no more."""
-        longest, instructions = min(ANSWER_TOKENS, context_tokens // 5), rules(selected=selected)
-        free = context_tokens - longest - count_tokens(instructions) - MARGIN_TOKENS
-        question, history = (
-            fit_question(question, round(free * QUESTION_SHARE)),
-            fit_history(history, round(free * HISTORY_SHARE)),
-        )
+        """The task for the LLM, with as many of the passages, best first, as fit into its context window."""
+        max_tokens, instructions = min(MAX_ANSWER_TOKENS, context_tokens // 5), build_instructions(selected=selected)
+        free_tokens = context_tokens - max_tokens - count_tokens(instructions) - MARGIN_TOKENS
+        question = fit_question(question, round(free_tokens * QUESTION_SHARE))
+        history = fit_history(history, round(free_tokens * HISTORY_SHARE))
         history_tokens = sum(count_tokens(exchange.question) + count_tokens(exchange.answer) for exchange in history)
-        self.free_tokens = free - count_tokens(question) - history_tokens
-        prompt = request(question, self._add_all(passages))
-        return WritingTask(instructions, prompt, history, None if selected else self.search, longest)
+        self.free_tokens = free_tokens - count_tokens(question) - history_tokens
+        prompt = build_prompt(question, self._add_all(passages))
+        return WritingTask(instructions, prompt, history, None if selected else self.search, max_tokens)
 
-    def _add_all(self, passages: Sequence[Passage]) -> list[tuple[int, str, Passage]]:
+    def _add_all(self, passages: Sequence[Passage]) -> list[NumberedPassage]:
         return [added for passage in passages if (added := self.add(passage))]

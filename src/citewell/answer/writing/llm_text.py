@@ -1,6 +1,6 @@
-"""The one entry point of this package for the answer flow: from a question and its passages to an LLM's text.
+"""Stream the text that an LLM writes from a question and its passages: the entry point for the answer flow.
 
-Every unit of the text was checked before it is given. What becomes of a text that says nothing is the reply's to say.
+Every unit is checked before it is streamed. What to reply when the LLM declines is decided elsewhere.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -16,13 +16,13 @@ from citewell.ports import Writer
 
 @dataclass(frozen=True, slots=True)
 class WrittenText:
-    """What an LLM wrote, sentence by sentence with verdicts."""
+    """The whole text that an LLM wrote, as sentences with support verdicts."""
 
     segments: tuple[Segment, ...]
     model: str
     usage: TokenUsage | None
     declined: bool
-    """Whether the LLM says that its passages do not answer."""
+    """Whether the LLM replied that its passages do not answer the question."""
 
 
 async def write(
@@ -36,11 +36,11 @@ async def write(
     strict: bool = False,
     buffered: bool = False,
 ) -> AsyncGenerator[Piece | WrittenText, None]:
-    """The LLM's text in pieces as they are checked, then the whole; all of it at the end if `buffered`.
+    """Stream the checked pieces of the LLM's text, then the whole; if `buffered`, all of it at the end.
 
-    Raises WriterUnavailable where the LLM fails, breaks off, or writes nothing for its reader.
+    Raises WriterUnavailable if the LLM fails, breaks off, or writes nothing for the reader.
     """
-    task = context.writing_task(
+    task = context.build_task(
         question,
         passages,
         context_tokens=writer.context_tokens,
@@ -51,26 +51,26 @@ async def write(
         raise WriterUnavailable("no passage fits into CITEWELL_LLM_CONTEXT_TOKENS beside the rules and the question")
     pipeline = Pipeline(context.passages, task.instructions, selection=selection, strict=strict)
     usage: TokenUsage | None = None
-    waiting: list[Piece] = []
-    started = False
+    buffer: list[Piece] = []
+    has_started = False
     try:
         async with aclosing(writer.write(task)) as deltas:
             async for delta in deltas:
                 if isinstance(delta, TokenUsage):
                     usage = delta
                     continue
-                waiting += pipeline.feed(delta)
+                buffer += pipeline.feed(delta)
                 if buffered:
                     continue
-                for piece in waiting:
-                    started = True
+                for piece in buffer:
+                    has_started = True
                     yield piece
-                waiting = []
+                buffer = []
     except WriterUnavailable:
-        for piece in pipeline.end() if started else ():
+        for piece in pipeline.end() if has_started else ():
             yield piece  # the unit that was being written when the LLM broke off
         raise
-    for piece in (*waiting, *pipeline.end()):
+    for piece in (*buffer, *pipeline.end()):
         yield piece
     if not pipeline.has_words and not pipeline.declined:
         raise WriterUnavailable(f"{writer.model} wrote nothing for its reader")

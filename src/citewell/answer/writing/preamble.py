@@ -1,43 +1,44 @@
-"""Take what is not for a reader out of an LLM's stream: what it thinks first, its word for "not covered". Pure."""
+"""Remove from an LLM's stream what is not for readers: its thinking, and the word NOT_COVERED. Pure."""
 
 from citewell.answer.writing.prompt import NOT_COVERED
 
-_THINKS, _THOUGHT = "<think>", "</think>"
-_MOST_MARKS = 20  # characters before the first word
+_THINKING_START, _THINKING_END = "<think>", "</think>"
+_MAX_MARK_CHARACTERS = 20  # such as "**", before the first word
 
 
-class Preamble:
-    """`feed` it a stream; after the word for "not covered", where nothing was written before it, nothing comes out."""
+class PreambleFilter:
+    """Filters a stream with `feed` and `end`. If the text begins with NOT_COVERED, nothing comes out."""
 
     def __init__(self) -> None:
         self.declined = False
-        """Whether the word was there."""
+        """Whether the stream contained NOT_COVERED."""
         self._buffer = ""
-        self._has_words = self._is_silent = False
+        self._has_words = self._is_muted = False
 
     def feed(self, text: str, *, is_end: bool = False) -> str:
         text = self._buffer + text if self._has_words else (self._buffer + text).lstrip()
-        if not self._has_words and text.startswith(_THINKS):
-            _, closed, rest = text.partition(_THOUGHT)
-            self._buffer = "" if closed else _THINKS + text[len(_THINKS) :][-len(_THOUGHT) :]
+        if not self._has_words and text.startswith(_THINKING_START):
+            _, closed, rest = text.partition(_THINKING_END)
+            self._buffer = "" if closed else _THINKING_START + text[len(_THINKING_START) :][-len(_THINKING_END) :]
             return self.feed(rest, is_end=is_end) if closed else ""
         while NOT_COVERED in text:
             self.declined = True
             before, _, after = text.partition(NOT_COVERED)
-            self._is_silent = self._is_silent or not (self._has_words or has_words(before))
+            self._is_muted = self._is_muted or not (self._has_words or has_words(before))
             text = before + after
-        begun = next((n for n in range(len(NOT_COVERED) - 1, 0, -1) if text.endswith(NOT_COVERED[:n])), 0)
-        shown = text if is_end else text[: len(text) - begun]
-        is_first = not (self._has_words or self._is_silent or has_words(shown))  # "**" may stand before the word
-        may_think = not self._has_words and _THINKS.startswith(text)
-        shown = "" if not is_end and (may_think or (is_first and len(shown) < _MOST_MARKS)) else shown
-        self._buffer, self._has_words = text[len(shown) :], self._has_words or has_words(shown)
-        return "" if self._is_silent else shown
+        lengths = range(len(NOT_COVERED) - 1, 0, -1)
+        partial = next((length for length in lengths if text.endswith(NOT_COVERED[:length])), 0)
+        output = text if is_end else text[: len(text) - partial]
+        is_first = not (self._has_words or self._is_muted or has_words(output))  # "**" may stand before the word
+        may_be_thinking = not self._has_words and _THINKING_START.startswith(text)
+        output = "" if not is_end and (may_be_thinking or (is_first and len(output) < _MAX_MARK_CHARACTERS)) else output
+        self._buffer, self._has_words = text[len(output) :], self._has_words or has_words(output)
+        return "" if self._is_muted else output
 
     def end(self) -> str:
         return self.feed("", is_end=True)
 
 
 def has_words(text: str) -> bool:
-    """Whether there is a letter or a digit in it."""
+    """Whether the text contains a letter or a digit."""
     return any(char.isalnum() for char in text)
