@@ -16,6 +16,7 @@ pytestmark = pytest.mark.anyio
 
 SOURCE = Path(citewell.__file__).parent
 PAGE = Path(__file__).parents[3] / "docs" / "architecture.md"
+ONCE_A_SECOND = {"adapters/sql/keys.py"}  # whether there are keys is looked up at most once a second
 LIST = re.compile(r"<!-- traced files: begin -->(.*?)<!-- traced files: end -->", re.DOTALL)
 
 
@@ -43,4 +44,4 @@ async def test_a_question_passes_the_files_that_the_architecture_page_lists(page
     passed = {Path(file).relative_to(SOURCE).as_posix() for file in files if file.startswith(str(SOURCE))}
     listed = LIST.search(PAGE.read_text(encoding="utf-8"))
     assert listed
-    assert sorted(passed) == re.findall(r"`([\w/]+\.py)`", listed[1])
+    assert sorted(passed - ONCE_A_SECOND) == re.findall(r"`([\w/]+\.py)`", listed[1])
