@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 from citewell.errors import IndexUnavailable, ModelError
+from citewell.http.routes import health
 from citewell.logs import JsonLines
 from tests.conftest import Citewell, ready, settings_for
 from tests.fakes.postgres import PostgresServer
@@ -37,6 +38,8 @@ STREAMS: list[tuple[str, dict[str, Any]]] = [
     ("/chat/stream", {"query": QUESTION}),
     ("/api/v1/chat/stream", {"message": QUESTION, "projectId": str(DEFAULT.id)}),
 ]
+
+HEALTH_PROMISE_SECONDS = 2.0  # /health answers within this time, even while a service hangs
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +71,10 @@ def post(server: Live, endpoint: str, body: dict[str, Any]) -> httpx2.Response:
 
 def answers(server: Live, endpoint: str, body: dict[str, Any]) -> bool:
     return post(server, endpoint, body).status_code == 200
+
+
+def test_a_hung_service_is_given_up_before_health_must_answer() -> None:
+    assert health.TIMEOUT_SECONDS < HEALTH_PROMISE_SECONDS
 
 
 def unhealthy_services(server: Live) -> dict[str, str]:

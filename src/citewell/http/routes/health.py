@@ -18,7 +18,8 @@ from citewell.schemas.health import Condition, Health, Ready, ServiceHealth
 
 router = APIRouter(tags=["operating"], route_class=GuardedRoute)
 
-_TIMEOUT_SECONDS = 1.5
+TIMEOUT_SECONDS = 1.5
+"""For each service; all are asked at the same time."""
 
 
 @router.get(
@@ -77,11 +78,11 @@ async def _probe(name: str, call: Awaitable[object]) -> ServiceHealth:
     status: Condition = "healthy"
     error_message: str | None = None
     try:
-        await asyncio.wait_for(call, _TIMEOUT_SECONDS)
+        await asyncio.wait_for(call, TIMEOUT_SECONDS)
     except EmptyKnowledgeBase as error:
         status, error_message = "degraded", str(error)
     except TimeoutError:
-        status, error_message = "unavailable", f"no answer within {_TIMEOUT_SECONDS} s"
+        status, error_message = "unavailable", f"no answer within {TIMEOUT_SECONDS} s"
     except CitewellError as error:
         status, error_message = "unavailable", str(error)
     latency_ms = round((perf_counter() - started_at) * 1000, 1)
