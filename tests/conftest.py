@@ -47,6 +47,7 @@ BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
 PROJECT = Project.named(DEFAULT_PROJECT)
 
 os.environ.pop("DATABASE_URL", None)  # whoever has one set does not want tests in it
+os.environ["CITEWELL_READER"] = "none"  # reading takes a tenth of a second; tests of what is read turn it on
 
 Citewell = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -218,11 +219,12 @@ def ask(
     top_k: int = 5,
     history: Sequence[Exchange] = (),
     where: Filters = NO_FILTERS,
+    **settings: object,
 ) -> tuple[str, Answer]:
     """The answer's text with numbered marks, and the answer."""
 
     async def run() -> tuple[str, Answer]:
-        async with wiring.open_for_answers(settings_for(home)) as reading:
+        async with wiring.open_for_answers(settings_for(home, **settings)) as reading:
             named, engines = Project.named(project), reading.engines
             pieces = flow.answer(question, project=named, engines=engines, top_k=top_k, history=history, filters=where)
             return await flow.collect(pieces, NumberedMarkers().render)

@@ -59,6 +59,17 @@ def data(tmp_path: Path) -> Path:
         {"id": "p0", "text": "fill the casing", "relevant": ["start.md"], "relevant_sections": ["start.md#Priming"]},
         {"id": "p1", "text": "close the valve", "relevant": ["stop.rst"]},
     )
+    write(
+        folder / "answers" / "answers.jsonl",
+        {
+            "id": "pumps-1",
+            "site": "pumps",
+            "question": "What is closed before the motor stops?",
+            "answerable": True,
+            "gold": [{"file": "stop.rst", "quote": "Close the valve before the motor stops."}],
+        },
+        {"id": "pumps-2", "site": "pumps", "question": "Who built the first pump?", "answerable": False},
+    )
     (folder / "docs" / "unasked").mkdir()
     write(folder / "offtopic" / "queries.jsonl", {"id": "o0", "text": "who won the cup in 1934", "unanswerable": True})
     return folder
@@ -88,6 +99,16 @@ def test_every_set_is_compared_with_the_baseline_and_embedded_once(data: Path, t
     again = run(data, *options)
     assert again.stdout == first.stdout, "the same data gives the same numbers and intervals"
     assert again.stderr.count(" 0 chunks embedded") == len(result["sets"])
+
+
+def test_every_question_about_a_site_counts_in_one_table_by_file(data: Path, tmp_path: Path) -> None:
+    done = run(data, "--home", tmp_path / "home", "--json", tmp_path / "out.json", "--only", "pumps")
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    tables = {table["title"]: table for table in result["joined"]}
+    assert tables["all questions about pumps"]["ids"] == ["p0", "p1", "pumps-1"]
+    assert tables["all questions about documents"]["scores"]["ours"]["hit@1"]["value"] == 1.0
+    assert "all docs sites together" not in tables, "there is only one"
 
 
 def test_a_set_that_is_not_there_is_named_with_those_that_are(data: Path) -> None:

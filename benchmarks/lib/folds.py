@@ -37,7 +37,7 @@ def install_weights(weights: Mapping[str, Any]) -> None:
         if name == "bands":
             confidence.CONFIDENCE_BANDS.update(values)
             continue
-        if name in ("selection", "answer"):
+        if name not in _MODELS:
             continue  # fitted by other scripts, on other questions
         model, features = _MODELS[name]
         named = isinstance(values, Mapping)

@@ -1,9 +1,9 @@
 """Question sets in a data folder: questions, the documents to search, and which of them are relevant.
 
 A data folder has `retrieval/*/{corpus,queries}.jsonl`, `docs/<site>/` beside `docs/<site>.queries.jsonl`,
-`pdf/<set>/` with its `queries.jsonl`, and `offtopic/queries.jsonl`; any of them may be missing. Each set
-is ingested into a home folder of its own: word weights depend on everything in a home, and one set must not change
-the scores of another.
+`pdf/<set>/` with its `queries.jsonl`, `answers/answers.jsonl` with more questions about these sites, and
+`offtopic/queries.jsonl`; any of them may be missing. Each folder of documents is ingested into a home folder of its
+own: word weights depend on everything in a home, and one set must not change the scores of another.
 """
 
 import json
@@ -26,7 +26,7 @@ from citewell.models import DEFAULT_PROJECT, IngestResult, Project
 from citewell.settings import Settings
 
 PROJECT = Project.named(DEFAULT_PROJECT)
-Kind = Literal["retrieval", "docs", "pdf"]
+Kind = Literal["retrieval", "docs", "pdf", "answers"]
 _BINARY_FORMATS = (".docx",)
 
 
@@ -75,6 +75,26 @@ class Question(BaseModel):
         return bool(self.relevant) and not self.unanswerable
 
 
+class GoldQuote(BaseModel):
+    """Where an answer is: a file of the site."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    file: str
+
+
+class AnswerRow(BaseModel):
+    """A line of `answers.jsonl`."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    id: str
+    site: str
+    question: str
+    answerable: bool
+    gold: tuple[GoldQuote, ...] = ()
+
+
 class CorpusRow(BaseModel):
     """A line of a `corpus.jsonl`."""
 
@@ -98,6 +118,11 @@ class Source:
     @property
     def label(self) -> str:
         return f"{self.kind}/{self.name}"
+
+    @property
+    def home(self) -> str:
+        """Where it is indexed, below the home of all sets: one index for each folder of documents."""
+        return self.label if self.kind == "retrieval" else f"{self.corpus.parent.name}/{self.corpus.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +192,43 @@ def find_sets(data: Path) -> tuple[list[Source], list[str]]:
         sources.append(Source("docs", name, data / "docs" / f"{name}.queries.jsonl", data / "docs" / name))
     for folder in _folders(data / "pdf"):
         sources.append(Source("pdf", folder.name, folder / "queries.jsonl", folder))
-    skipped = [f"{name}/: not in {data}" for name in ("retrieval", "docs", "pdf") if not (data / name).is_dir()]
+    sources += _answer_sources(data)
+    skipped = [
+        f"{name}/: not in {data}" for name in ("retrieval", "docs", "pdf", "answers") if not (data / name).is_dir()
+    ]
     for source in sources:
         missing = [path.relative_to(data) for path in (source.queries, source.corpus) if not path.exists()]
         skipped += [f"{source.label}: no {missing[0]}"] if missing else []
     if not (data / "offtopic" / "queries.jsonl").is_file():
         skipped.append("offtopic/queries.jsonl: missing, so no off-topic questions are asked")
     return [source for source in sources if source.queries.is_file() and source.corpus.exists()], skipped
+
+
+def _answer_sources(data: Path) -> list[Source]:
+    """The sites that `answers/answers.jsonl` asks about; its site "pdf" is the first folder of PDFs."""
+    path = data / "answers" / "answers.jsonl"
+    rows = _read_jsonl(path, AnswerRow) if path.is_file() else []
+    pdf_folders = _folders(data / "pdf")
+    folders = [
+        pdf_folders[0] if site == "pdf" and pdf_folders else data / "docs" / site
+        for site in dict.fromkeys(row.site for row in rows)
+    ]
+    return [Source("answers", folder.name, path, folder) for folder in folders]
+
+
+def _read_answer_questions(source: Source) -> list[Question]:
+    """The questions of `answers/answers.jsonl` about this site; relevant are the files with the gold quotes."""
+    site = "pdf" if source.corpus.parent.name == "pdf" else source.name
+    return [
+        Question(
+            id=row.id,
+            text=row.question,
+            relevant=tuple(dict.fromkeys(quote.file for quote in row.gold)),
+            unanswerable=not row.answerable,
+        )
+        for row in _read_jsonl(source.queries, AnswerRow)
+        if row.site == site
+    ]
 
 
 def read_off_topic(data: Path) -> list[Question]:
@@ -184,18 +239,18 @@ def read_off_topic(data: Path) -> list[Question]:
 
 def read_set(source: Source, home: Path) -> QuestionSet:
     """Read a set; the rows of a corpus are written as files below its home."""
-    set_home = home / source.kind / source.name
-    questions = tuple(_read_jsonl(source.queries, Question))
+    set_home = home / source.home
+    questions = _read_answer_questions(source) if source.kind == "answers" else _read_jsonl(source.queries, Question)
     match source.kind:
         case "retrieval":
             rows = _read_jsonl(source.corpus, CorpusRow)
             folder = set_home / "files"
             texts = [RawText(row.id, row.text, title=row.title or "", language=row.lang or "") for row in rows]
-            return QuestionSet(source, questions, tuple(texts), folder, _write_corpus(rows, folder), set_home)
-        case "docs" | "pdf":
+            return QuestionSet(source, tuple(questions), tuple(texts), folder, _write_corpus(rows, folder), set_home)
+        case "docs" | "pdf" | "answers":
             files, _ = walk([source.corpus])
             texts = [text for file in files for text in _read_texts(file)]
-            return QuestionSet(source, questions, tuple(texts), source.corpus, {}, set_home)
+            return QuestionSet(source, tuple(questions), tuple(texts), source.corpus, {}, set_home)
 
 
 def settings_for(home: Path) -> Settings:
@@ -297,7 +352,7 @@ def _folders(parent: Path) -> list[Path]:
     return sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
 
 
-_Line = TypeVar("_Line", Question, CorpusRow)
+_Line = TypeVar("_Line", Question, CorpusRow, AnswerRow)
 
 
 def _read_jsonl(path: Path, line_type: type[_Line]) -> list[_Line]:

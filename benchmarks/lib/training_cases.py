@@ -93,15 +93,22 @@ def group_of(question_set: QuestionSet, row: Question) -> str:
     return parts[-2] if len(parts) > 2 else f"{question_set.source.name}:{row.id}"
 
 
-async def gather_cases(data: Path, home: Path) -> list[Case]:
-    sources, _ = find_sets(data)
+async def gather_cases(data: Path, home: Path, *, only_sites: bool = False) -> list[Case]:
+    """Every set's questions, and questions it cannot answer; with `only_sites`, covered ones about docs sites."""
+    sources = [source for source in find_sets(data)[0] if not only_sites or source.kind != "retrieval"]
     sets = [read_set(source, home) for source in sources]
     rng = random.Random(7)
     cases: list[Case] = []
     for question_set in sets:
         await index_set(question_set)
         async with wiring.open_for_answers(settings_for(question_set.home)) as resources:
-            cases += await _retrieve_all(question_set, sets, read_off_topic(data), rng, engines=resources.engines)
+            engines = resources.engines
+            if only_sites:
+                cases += [
+                    await _retrieve(question_set, row, "covered", engines=engines) for row in question_set.covered
+                ]
+            else:
+                cases += await _retrieve_all(question_set, sets, read_off_topic(data), rng, engines=engines)
         print(f"{question_set.source.label}: asked, {len(cases)} so far", flush=True)
     return cases
 
@@ -117,7 +124,9 @@ async def _retrieve_all(
     own = rng.sample(question_set.questions, min(len(question_set.questions), MAX_QUESTIONS))
     todo = [(row, "adversarial" if row.unanswerable else "covered") for row in own]
     foreign = any(row.lang not in ("", "en") for row in own)
-    if not foreign and has_questions(question_set):
+    if question_set.source.kind == "answers":
+        pass  # the site's own set asks the others
+    elif not foreign and has_questions(question_set):
         todo += [(row, "off topic") for row in off_topic_questions]
         todo += [(row, "taken away") for row in own if row.answerable and not row.spans][:200]
     if question_set.source.kind == "docs":
@@ -167,7 +176,7 @@ async def _retrieve(question_set: QuestionSet, row: Question, kind: str, *, engi
     relevant_files = {name.split("#page=")[0] for name in row.relevant} if kind == "covered" else set()
     return Case(
         corpus=question_set.source.name,
-        site=question_set.source.kind == "docs",
+        site=question_set.source.kind in ("docs", "answers"),
         group=group_of(question_set, row),
         kind=kind,
         question=question,

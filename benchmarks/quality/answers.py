@@ -50,6 +50,11 @@ class AnswerQuestion:
     must: tuple[tuple[str, ...], ...]
     files: frozenset[str]
     """Files that hold the answer; others may say the same."""
+    quotes: tuple[str, ...] = ()
+    """Words of these files that answer."""
+
+    def with_keys(self, must: tuple[tuple[str, ...], ...]) -> "AnswerQuestion":
+        return replace(self, must=must)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ def read_questions(data: Path) -> list[AnswerQuestion]:
             answerable=row["answerable"],
             must=tuple(map(tuple, row.get("must", ()))),
             files=frozenset(gold["file"] for gold in row.get("gold", ())),
+            quotes=tuple(gold["quote"] for gold in row.get("gold", ())),
         )
         for row in rows
     ]

@@ -130,7 +130,7 @@ async def measure(source: Source, home: Path, off_topic: Sequence[Question], hel
             await _tables(question_set, engines=resources.engines, held_out=held_out) if question_set.covered else []
         )
         declined = None
-        if source.kind != "retrieval" and (question_set.questions or off_topic):
+        if source.kind in ("docs", "pdf") and (question_set.questions or off_topic):
             declined = await measure_refusals(
                 source.label, question_set, off_topic, engines=resources.engines, held_out=held_out
             )
@@ -198,12 +198,26 @@ async def run(data: Path, home: Path, only: Sequence[str]) -> dict[str, Any]:
         reports.append(report)
         print(f"{report.as_text()}\n", flush=True)
     result: dict[str, Any] = {"sets": [report.as_json() for report in reports]}
-    sites = [report.tables[0] for report in reports if report.source.kind == "docs" and report.tables]
-    if len(sites) > 1:
-        all_sites = join_tables("all docs sites together", sites)
-        print(all_sites.as_text())
-        result["docs"] = all_sites.as_json()
+    for table in joined_tables(reports):
+        print(f"{table.as_text()}\n")
+        result.setdefault("joined", []).append(table.as_json())
     return result
+
+
+def joined_tables(reports: Sequence[Report]) -> list[Table]:
+    """File-level rankings over several sets: all questions about each site, the docs sets, and every site together."""
+    asked = [report for report in reports if report.source.kind != "retrieval" and report.tables]
+    groups = {
+        f"all questions about {report.source.name}": [
+            other for other in asked if other.source.corpus == report.source.corpus
+        ]
+        for report in asked
+    }
+    groups["all docs sites together"] = [report for report in asked if report.source.kind == "docs"]
+    groups["all questions about documents"] = asked
+    return [
+        join_tables(title, [report.tables[0] for report in group]) for title, group in groups.items() if len(group) > 1
+    ]
 
 
 def log(line: str) -> None:
@@ -212,7 +226,7 @@ def log(line: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("data", type=Path, help="a folder with retrieval/, docs/, pdf/ and offtopic/")
+    parser.add_argument("data", type=Path, help="a folder with retrieval/, docs/, pdf/, answers/ and offtopic/")
     parser.add_argument("--home", type=Path, help="where to index the sets; default: a temporary folder")
     parser.add_argument("--json", type=Path, metavar="OUT", help="also write all numbers to this file")
     parser.add_argument(

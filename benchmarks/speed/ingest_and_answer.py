@@ -16,10 +16,10 @@ from pathlib import Path
 from time import perf_counter
 
 from citewell import wiring
-from citewell.adapters.minilm import MiniLmEmbedder, batches
-from citewell.answer.quoting.confidence import confidence_features, confidence_of
-from citewell.answer.quoting.score import score_candidates
-from citewell.answer.quoting.select import select_quotes
+from citewell.adapters.local_model import batches
+from citewell.adapters.minilm import MiniLmEmbedder
+from citewell.answer.question import resolve_follow_up
+from citewell.answer.quoting import quote, read_passages
 from citewell.answer.retrieval.search import retrieve
 from citewell.ingest.flow import ingest
 from citewell.ingest.read_ahead import read_document
@@ -66,7 +66,8 @@ async def pipeline_seconds(folder: Path, embedder: MiniLmEmbedder) -> float:
 
 
 async def query_latencies(folder: Path, questions: list[str]) -> dict[str, list[float]]:
-    seconds_by_step: dict[str, list[float]] = {"embed": [], "search": [], "extract": []}
+    """Seconds of each step for each question; "read" is quoting after a model has read the passages."""
+    seconds_by_step: dict[str, list[float]] = {"embed": [], "search": [], "quote": [], "read": []}
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(home=Path(home))
         async with wiring.open_for_ingest(settings, wait=False, on_wait=lambda: None) as engines:
@@ -85,15 +86,17 @@ async def query_latencies(folder: Path, questions: list[str]) -> dict[str, list[
                 embedded = perf_counter()
                 retrieval = await retrieve(question, project=PROJECT.id, engines=resources.engines, limit=5)
                 searched = perf_counter()
-                units = score_candidates(question, retrieval.passages, retrieval.weights)
-                confidence_of(confidence_features(question, retrieval, units))
-                select_quotes(question, units, retrieval.passages)
-                extracted = perf_counter()
+                resolved = resolve_follow_up(question)
+                quote(resolved, await read_passages(resolved, retrieval, None))
+                quoted = perf_counter()
+                quote(resolved, await read_passages(resolved, retrieval, resources.engines.reader))
+                read = perf_counter()
                 seconds_by_step["embed"].append(embedded - began)
                 seconds_by_step["search"].append(
                     searched - embedded - (embedded - began)
                 )  # retrieving embeds once more
-                seconds_by_step["extract"].append(extracted - searched)
+                seconds_by_step["quote"].append(quoted - searched)
+                seconds_by_step["read"].append(read - quoted)
     return {name: values[1:] for name, values in seconds_by_step.items()}  # the first question loads the model
 
 
@@ -118,9 +121,14 @@ def main() -> None:
     golden = options.folder / "golden.jsonl"
     if golden.exists():
         questions = [json.loads(line)["text"] for line in golden.read_text(encoding="utf-8").splitlines()]
-        for name, values in asyncio.run(query_latencies(options.folder, questions)).items():
+        steps = asyncio.run(query_latencies(options.folder, questions))
+        for name, values in steps.items():
             cut = statistics.quantiles(values, n=20)
             print(f"{name:8} p50 {statistics.median(values) * 1000:6.1f} ms   p95 {cut[-1] * 1000:6.1f} ms")
+        found = statistics.median(map(sum, zip(steps["embed"], steps["search"], strict=True)))
+        for name, label in (("quote", "without a reader"), ("read", "with a reader")):
+            whole = statistics.median(map(sum, zip(steps["embed"], steps["search"], steps[name], strict=True)))
+            print(f"question {label} / (embed + search): {whole / found:.2f}   p50 {whole * 1000:.1f} ms")
 
 
 if __name__ == "__main__":

@@ -64,6 +64,17 @@ class Settings(BaseSettings):
     reranker: Literal["local", "cohere"] = Field(
         "local", description="Reranker; `cohere` sends the question and the passages to Cohere."
     )
+    reader: Literal["minilm", "none"] = Field(
+        "minilm",
+        description="Model that reads the passages before they are quoted, on this machine. `none` is faster and "
+        "chooses quotes by their words.",
+    )
+    decline_below: float = Field(
+        0.3,
+        ge=0,
+        le=1,
+        description="Declines to answer where the probability that the answer is right is below this.",
+    )
     cohere_rerank_model: str = Field("rerank-v3.5", description="Cohere's rerank model.")
     cohere_base_url: HttpUrl | None = Field(None, description="Base URL of Cohere's API, for a proxy.")
     llm: Literal["auto", "none", "openai", "gemini", "ollama", "custom"] = Field(

@@ -39,6 +39,7 @@ from citewell.ports import (
     Keys,
     Library,
     Projects,
+    Reader,
     Reranker,
     Sessions,
     Uploads,
@@ -70,17 +71,25 @@ def check_settings(settings: Settings) -> None:
 @asynccontextmanager
 async def open_for_answers(settings: Settings) -> AsyncIterator[AnswerResources]:
     """The engines that answer questions, open until the context ends."""
-    reranker, writer = _reranker(settings), _writer(settings)
+    reranker, reader, writer = _reranker(settings), _reader(settings), _writer(settings)
     async with _open_embedder(settings) as embedder, _open_database(_database_location(settings)) as database:
         index = _index(settings, embedder)
         try:
             engines = AnswerEngines(
-                embedder=embedder, index=index, reranker=reranker, writer=writer, strict=settings.strict
+                embedder=embedder,
+                index=index,
+                reranker=reranker,
+                reader=reader,
+                writer=writer,
+                strict=settings.strict,
+                decline_below=settings.decline_below,
             )
             yield AnswerResources(engines=engines, library=SqlLibrary(database))
         finally:
             if writer:
                 await writer.close()
+            if reader:
+                await reader.close()
             await reranker.close()
             await index.close()
 
@@ -299,6 +308,19 @@ def _reranker(settings: Settings) -> Reranker:
                 model=settings.cohere_rerank_model,
                 base_url=_url(settings.cohere_base_url),
             )
+        case never:
+            assert_never(never)
+
+
+def _reader(settings: Settings) -> Reader | None:
+    """The model that reads passages; None if quotes are chosen by their words."""
+    match settings.reader:
+        case "minilm":
+            from citewell.adapters.minilm_reader import MiniLmReader
+
+            return MiniLmReader(threads=settings.threads)
+        case "none":
+            return None
         case never:
             assert_never(never)
 

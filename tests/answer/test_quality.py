@@ -13,7 +13,7 @@ from tests.conftest import BOOK, PROJECT, settings_for
 
 def test_golden_questions_are_found_answered_and_declined(book_home: Path) -> None:
     async def run() -> tuple[dict[str, Score], str]:
-        async with wiring.open_for_answers(settings_for(book_home)) as reading:
+        async with wiring.open_for_answers(settings_for(book_home, reader="minilm")) as reading:
             questions = read_questions(BOOK / "golden.jsonl")
             outcomes = await run_questions(questions, project=PROJECT, engines=reading.engines, library=reading.library)
         return score(outcomes), text_report(score(outcomes), outcomes)

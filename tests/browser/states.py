@@ -14,7 +14,7 @@ from tests.http.conftest import made_key
 from tests.http.live import Held, WaitingIndex, live
 from tests.http.llm.server import saying
 
-UNSURE = "How many checkerboard photos do I need?"
+UNSURE = "Why is it harder for a machine to do what a toddler does than to win at chess?"
 SELECTION = "A gyroscope measures rate of turn. Its bias wanders with temperature."
 
 

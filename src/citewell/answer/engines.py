@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from citewell.errors import CitewellError, IndexUnavailable, ModelError
-from citewell.ports import Embedder, Index, Reranker, Writer
+from citewell.ports import Embedder, Index, Reader, Reranker, Writer
 from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
+
+DECLINE_BELOW = 0.3
+"""The probability of being right below which an answer is not shown: docs/decisions/0006-when-to-decline.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +24,24 @@ class AnswerEngines:
     embedder: Embedder
     index: Index
     reranker: Reranker
+    reader: Reader | None = None
+    """The model that reads passages before they are quoted; None where words alone decide what is quoted."""
     writer: Writer | None = None
     """The LLM; None where answers are quotations."""
     strict: bool = False
     """Whether sentences that no passage supports are dropped, not only marked."""
+    decline_below: float = DECLINE_BELOW
+    """Answers that are less likely to be right than this are not shown."""
     on_unanswered: Callable[[UUID, str], None] | None = None
     """Called with each question that the documents of a project do not answer; must be fast and must not raise."""
     index_timeout_seconds: float = 10.0
     embedder_timeout_seconds: float = 10.0
+
+    async def warm(self) -> None:
+        """Load the local models now rather than at the first question; calls no vendor."""
+        await self.embedder.warm()
+        if self.reader:
+            await self.reader.warm()
 
     @asynccontextmanager
     async def index_call(self) -> AsyncIterator[None]:

@@ -13,7 +13,7 @@ from typing import Literal, Self
 
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.question import CONTEXT_EXCHANGES, resolve
-from citewell.answer.quoting import quote
+from citewell.answer.quoting import quote, read_passages
 from citewell.answer.reply import LLM_UNAVAILABLE, Draft, to_pieces
 from citewell.answer.retrieval import retrieve_passages, selection_as_passage
 from citewell.answer.writing import PassageContext, WrittenText, write
@@ -64,7 +64,9 @@ async def answer(
         )
         stages.reach("GENERATING", passages=len(retrieval.passages))
         yield StageReached("generating")
-        quotes = quote(resolved, retrieval)
+        reading = await read_passages(resolved, retrieval, engines.reader)
+        retrieval = reading.retrieval
+        quotes = quote(resolved, reading, decline_below=engines.decline_below)
         draft = Draft(resolved, retrieval, filters, quotes, selection_as_passage(selection) if selection else None)
         if quotes.quotes and engines.writer:
             context = PassageContext(engines, project.id, filters)

@@ -75,7 +75,7 @@ def create_app(settings: Settings) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     async with wiring.open_for_answers(settings) as answers, wiring.open_stores(settings) as stores:
-        await answers.engines.embedder.warm()  # before the first request waits for it
+        await answers.engines.warm()  # before the first request waits for it
         gap_recorder = GapRecorder(stores.gaps)
         admission = Admission(settings, stores.keys)
         state = AppState(

@@ -1,6 +1,19 @@
 """Interfaces that the flows need and adapters implement. What each promises is documented here, once."""
 
-from citewell.ports.engines import Embeddable, Embedder, Embedding, Entry, Index, Reranker, Search, Writer, WritingTask
+from citewell.ports.engines import (
+    Embeddable,
+    Embedder,
+    Embedding,
+    Entry,
+    Index,
+    ReadableWindow,
+    Reader,
+    Reranker,
+    Search,
+    WindowScores,
+    Writer,
+    WritingTask,
+)
 from citewell.ports.library import Audit, Change, IndexBuilder, Ingests, Library, LibraryWriter, VectorCache
 from citewell.ports.stores import Evaluations, Gaps, Keys, Projects, Sessions, Uploads
 
@@ -20,11 +33,14 @@ __all__ = [
     "Library",
     "LibraryWriter",
     "Projects",
+    "ReadableWindow",
+    "Reader",
     "Reranker",
     "Search",
     "Sessions",
     "Uploads",
     "VectorCache",
+    "WindowScores",
     "Writer",
     "WritingTask",
 ]

@@ -1,4 +1,4 @@
-"""Engines of an answer: embedder, index, reranker and writer."""
+"""Engines of an answer: embedder, index, reranker, reader and writer."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
@@ -103,6 +103,42 @@ class Reranker(Protocol):
         `weights` says how important each stem of the question is in this project. Raises RerankerUnavailable if it
         fails and SettingsError if its key is refused; the answer then uses the local ranking.
         """
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableWindow:
+    """Consecutive units of a passage (sentences, list items, table rows, code), under the heading they stand below."""
+
+    heading: str
+    units: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowScores:
+    """What a reader thinks of a window, as log-odds."""
+
+    answers: float
+    """That the window answers the question."""
+    supports: float
+    """That the window supports a claim which takes the place of the question."""
+    units: tuple[float, ...]
+    """That a unit answers, for each of the first units; fewer than the window has if it was too long to read."""
+
+
+class Reader(Protocol):
+    """A model that reads a question beside a window of text. `model` names it."""
+
+    model: str
+
+    async def read(self, question: str, windows: Sequence[ReadableWindow]) -> list[WindowScores]:
+        """Scores of each window, in the given order. Raises ModelError if the model fails."""
+        ...
+
+    async def warm(self) -> None:
+        """Load the model now rather than at the first question."""
         ...
 
     async def close(self) -> None: ...

@@ -34,9 +34,30 @@ _END_AFTER_PHYSICAL_UNIT = (
         re.VERBOSE,
     )
 )
+_WORD = re.compile(r"\w")
 _FOOTNOTE = re.compile(r"(?:[ \t]*\[\^[^\]\s]+\](?::[ \t]*)?)+[ \t]*")
 _DEFINITION_LINE = re.compile(r"[ \t>]*:[ \t]+")  # of a definition list: the line after its term
 _LINK_DEFINITION = re.compile(r"[ \t]*\[[^\]]+\]:[ \t]*\S+[ \t]*$")
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)", re.DOTALL)
+_ATTRIBUTES = r"\{:?[ \t]*[#.][\w-][^{}\n]*\}"  # "{#anchor}", "{: .class}"
+_LEADING_MARKUP = re.compile(rf"(?:\s|{_ATTRIBUTES})*")
+_TRAILING_MARKUP = re.compile(rf"(?:\s*{_ATTRIBUTES})+\s*$")
+_MARKUP_LINE = re.compile(  # a tag, a comment, an import or the mark of a block, alone on its line
+    r"""[ \t>]*(?:</?[A-Za-z][\w.-]*(?:\s[^<>]*)?/?> | <!--.*--> | \{/\*.*\*/\} | :{3,}[ \t]*[\w-]* | \.\.[ ][\w-]+::.*
+                 | import\ [\w*{}$,\ ]+\ from\ ['"][^'"]+['"];? | [^\w\s|$`<>]*[ \t]*)$""",
+    re.VERBOSE,
+)
+_DIRECTIVE = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*(?:\{(?P<name>[\w:+-]+)\}|(?P<mdx>mdx-code-block)\b)")
+_PROSE_DIRECTIVES = frozenset({  # MyST: a fence around prose
+    "note", "warning", "tip", "hint", "important", "caution", "danger", "attention", "error", "admonition", "seealso",
+    "todo", "dropdown", "details", "card", "tab-set", "tab-item", "tabs", "tab", "grid", "grid-item", "grid-item-card",
+    "margin", "sidebar", "topic", "versionadded", "versionchanged", "deprecated", "annotations",
+})  # fmt: skip
+_MARKUP_DIRECTIVES = frozenset({  # MyST: a fence around something that the text does not contain
+    "literalinclude", "include", "image", "figure", "button-ref", "button-link", "toctree", "contents", "raw",
+    "eval-rst", "index", "video", "youtube", "autoclass", "autofunction", "automodule", "autosummary", "currentmodule",
+})  # fmt: skip
+_DIRECTIVE_OPTION = re.compile(r"[ \t>]*:[\w-]+:")
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _MAX_WHOLE_ITEM_CHARACTERS = 400  # a longer list item is split into sentences
 
@@ -65,8 +86,8 @@ def unit_text(text: str, unit: Unit) -> str:
 
 @lru_cache(maxsize=512)
 def split_units(text: str) -> tuple[Unit, ...]:
-    """All quotable units of a text, in order; headings are not quotable."""
-    return tuple(_iterate_units(text))
+    """All quotable units of a text, in order; headings and markup that a page does not show are not quotable."""
+    return tuple(_iterate_units(text, _line_spans(text)))
 
 
 def announced_units(text: str, unit: Unit, following: Sequence[Unit]) -> list[Unit]:
@@ -81,16 +102,15 @@ def announced_units(text: str, unit: Unit, following: Sequence[Unit]) -> list[Un
     return list(takewhile(lambda other: other.kind == kind, following)) if introduces_list else []
 
 
-def _iterate_units(text: str) -> Iterator[Unit]:
+def _iterate_units(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[Unit]:
     """The units of each block: code, formula, table, paragraph or list item; blank lines and headings are skipped."""
-    lines = _line_spans(text)
     position = 0
     while position < len(lines):
         start, end = lines[position]
         line = text[start:end]
         if fence := FENCE.match(line):
             last = _closing_line(text, lines, position, fence[1])
-            yield Unit(start, lines[last][1], "code")
+            yield from _fenced_units(text, lines[position : last + 1])
             position = last + 1
         elif line.strip().startswith("$$"):
             last = (
@@ -107,7 +127,10 @@ def _iterate_units(text: str) -> Iterator[Unit]:
             yield from _table_rows(text, lines[position : last + 1])
             position = last + 1
         elif not line.strip(" \t>") or (
-            any(pattern.match(line) for pattern in (_HEADING, _HORIZONTAL_RULE, _LINK_DEFINITION, _BOLD_LINE))
+            any(
+                pattern.match(line)
+                for pattern in (_HEADING, _HORIZONTAL_RULE, _LINK_DEFINITION, _BOLD_LINE, _MARKUP_LINE)
+            )
             and not _is_defined_term(text, lines[position + 1 : position + 2])
         ):
             position += 1
@@ -117,6 +140,17 @@ def _iterate_units(text: str) -> Iterator[Unit]:
                 last += 1
             yield from _prose_units(text, start, lines[last][1])
             position = last + 1
+
+
+def _fenced_units(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[Unit]:
+    """The code of a fence; the units of the prose in it where it only marks a note or a tab; nothing for markup."""
+    opening = _DIRECTIVE.match(text, *lines[0])
+    if not opening or (opening["name"] and opening["name"] not in _PROSE_DIRECTIVES | _MARKUP_DIRECTIVES):
+        yield Unit(lines[0][0], lines[-1][1], "code")
+    elif opening["name"] in _PROSE_DIRECTIVES:
+        inner = lines[1:-1] if FENCE.match(text, *lines[-1]) else lines[1:]
+        options = sum(1 for _ in takewhile(lambda line: _DIRECTIVE_OPTION.match(text, *line), inner))
+        yield from _iterate_units(text, inner[options:])
 
 
 def _line_spans(text: str) -> list[tuple[int, int]]:
@@ -135,7 +169,7 @@ def _ends_paragraph(line: str) -> bool:
     return (
         not bare
         or bare.startswith(("|", "$$"))
-        or any(pattern.match(line) for pattern in (_HEADING, _ITEM, FENCE, _HORIZONTAL_RULE, _BOLD_LINE))
+        or any(pattern.match(line) for pattern in (_HEADING, _ITEM, FENCE, _HORIZONTAL_RULE, _BOLD_LINE, _MARKUP_LINE))
     )
 
 
@@ -144,7 +178,7 @@ def _is_defined_term(text: str, following: Sequence[tuple[int, int]]) -> bool:
     return any(_DEFINITION_LINE.match(text[slice(*line)]) for line in following)
 
 
-def _closing_line(text: str, lines: list[tuple[int, int]], opening: int, mark: str) -> int:
+def _closing_line(text: str, lines: Sequence[tuple[int, int]], opening: int, mark: str) -> int:
     """The number of the line that closes a fence or formula; the last line where none does."""
     for position in range(opening + 1, len(lines)):
         bare = text[slice(*lines[position])].strip(" \t>")
@@ -155,7 +189,7 @@ def _closing_line(text: str, lines: list[tuple[int, int]], opening: int, mark: s
     return len(lines) - 1
 
 
-def _table_rows(text: str, lines: list[tuple[int, int]]) -> Iterator[Unit]:
+def _table_rows(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[Unit]:
     """The rows of a table, each with its header where the table has one."""
     has_header = len(lines) > 2 and bool(_TABLE_RULE.match(text[slice(*lines[1])]))
     header = (lines[0][0], lines[1][1]) if has_header else None
@@ -168,15 +202,24 @@ def _prose_units(text: str, start: int, end: int) -> Iterator[Unit]:
     item = _ITEM.match(text, start, end)
     begin = item.end() if item else start
     if item and end - begin <= _MAX_WHOLE_ITEM_CHARACTERS:
-        if text[begin:end].strip():
+        begin, end = _without_attributes(text, begin, end)
+        if _WORD.search(text, begin, end):
             yield Unit(begin, end, "item")
         return
     for first, last in _sentence_spans(text, begin, end):
         footnote = _FOOTNOTE.match(text, first, last)  # its number is not quoted
-        begin = footnote.end() if footnote else first
-        if bare := text[begin:last].strip():
-            start = text.index(bare, begin)
-            yield Unit(start, start + len(bare), "sentence")
+        begin, stop = _without_attributes(text, footnote.end() if footnote else first, last)
+        if _WORD.search(text, begin, stop):
+            yield Unit(begin, stop, "sentence")
+
+
+def _without_attributes(text: str, begin: int, end: int) -> tuple[int, int]:
+    """Start and end of the words, without space and without the "{#anchor}" before and after them."""
+    if leading := _LEADING_MARKUP.match(text, begin, end):
+        begin = leading.end()
+    if trailing := _TRAILING_MARKUP.search(text[begin:end]):
+        end = begin + trailing.start()
+    return begin, begin + len(text[begin:end].rstrip())
 
 
 def _sentence_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
@@ -201,5 +244,7 @@ def _possible_sentence_ends(text: str, begin: int, end: int) -> list[int]:
     """Where sentences may end: behind the asterisks that close a bold one."""
     stops = {begin + stop for _, stop in sentence_spans(text[begin:end])}
     stops |= {match.end() for match in _END_AFTER_PHYSICAL_UNIT.finditer(text, begin, end)}
+    spans = [match.span() for match in _CODE_SPAN.finditer(text, begin, end)] if "`" in text[begin:end] else []
+    stops = {stop for stop in stops if not any(start < stop < after for start, after in spans)}
     closing = (_CLOSING_EMPHASIS.match(text, stop, end) for stop in sorted(stops))
     return [match.end() if match else stop for stop, match in zip(sorted(stops), closing, strict=True)]

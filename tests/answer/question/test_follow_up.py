@@ -23,6 +23,9 @@ from tests.conftest import Citewell, ask, take_in
 GYROSCOPES = Exchange("Why do gyroscopes drift?", "Integrating a bias makes the result drift. [1]")
 CAPTURE = Exchange("What is the capture point?", "It is where a foot must be set to stop. [1]")
 INSTALL = Exchange("How do I install Ray on Linux?", "Run pip. [1]")
+SETUP = Exchange("How do I install it?", "Run pip. [1]")
+DOCKER = Exchange("How do I install Docker?", "Run apt. [1]")
+RAY = Exchange("What is Ray?", "A framework. [1]")
 CAMERA = Exchange("How do I calibrate the camera?", "Print a checkerboard. [1]")
 PHOTOS = Exchange("How many checkerboard photos do I need?", "Take 20 to 40 images. [1]")
 GEARS = Exchange("What is the difference between a planetary gearbox and a strain wave gear?", "Backlash. [1]")
@@ -51,12 +54,33 @@ THANKS = Exchange("thanks", "You're welcome.")
         (CAPTURE, "any code?", "Code for the capture point"),
         (CAPTURE, "and why is that?", "why is that (the capture point)?"),
         (CAPTURE, "¿por qué?", "por qué (the capture point)?"),
+        (CAPTURE, "give me an example in Python", "An example of the capture point in Python"),
+        (CAMERA, "give me an example", "How do I calibrate the camera, with an example?"),
+        (CAMERA, "Example?", "How do I calibrate the camera, with an example?"),
+        (CAMERA, "any sample code, please?", "How do I calibrate the camera, with code?"),
+        (CAMERA, "show me how", "How do I calibrate the camera, with an example?"),
+        (CAMERA, "an example with Docker please", "How do I calibrate the camera with Docker, with an example?"),
         (GYROSCOPES, "what about accelerometers?", "Why do accelerometers drift?"),
         (GYROSCOPES, "Thanks! But how can I measure it?", "how can I measure it (gyroscopes drift)?"),
         (GYROSCOPES, "Does that happen in space?", "Does that happen in space (gyroscopes drift)?"),
         (INSTALL, "what about Docker?", "How do I install Ray on Docker?"),
         (INSTALL, "and on Windows?", "How do I install Ray on Windows?"),
         (INSTALL, "With conda?", "How do I install Ray on Linux with conda?"),
+        (INSTALL, "and macOS?", "How do I install Ray on macOS?"),
+        (INSTALL, "Windows?", "How do I install Ray on Windows?"),
+        (INSTALL, "for Windows?", "How do I install Ray for Windows?"),
+        (INSTALL, "ok and on a Mac", "How do I install Ray on a Mac?"),
+        (INSTALL, "same on windows?", "How do I install Ray on windows?"),
+        (INSTALL, "what if I use conda?", "How do I install Ray on Linux with conda?"),
+        (INSTALL, "I'm on Windows", "How do I install Ray on Windows?"),
+        (SETUP, "on Windows?", "How do I install it on Windows?"),
+        (SETUP, "On Windows", "How do I install it on Windows?"),
+        (SETUP, "in Python?", "How do I install it in Python?"),
+        (SETUP, "and for Docker?", "How do I install it for Docker?"),
+        (SETUP, "what about Docker?", "How do I install it on Docker?"),
+        (SETUP, "what about the plugin?", "How do I install the plugin?"),
+        (DOCKER, "and podman?", "How do I install podman?"),
+        (RAY, "what about Docker?", "What is Docker?"),
         (CAMERA, "what about the IMU?", "How do I calibrate the IMU?"),
         (CAMERA, "how long does it take?", "how long does it take (calibrate the camera)?"),
         (CAMERA, "How many photos does it need?", "How many photos does it need (calibrate the camera)?"),
@@ -96,6 +120,9 @@ def test_a_follow_up_is_filled_in_from_the_last_question(before: Exchange, asked
         "Great Britain",
         "Hello world program",
         "what time is it in alaska",
+        "in memory storage of large tables",
+        "Windows",
+        "I use a harmonic drive with a cracked flexspline, what now?",
     ],
 )
 def test_a_question_that_stands_alone_is_left_alone(asked: str) -> None:
@@ -123,7 +150,10 @@ def test_a_topic_lasts_over_follow_ups_and_five_exchanges() -> None:
     assert resolve_follow_up("who invented it?", history).question == "who invented it?", "only the last five count"
 
 
-@pytest.mark.parametrize("asked", ["tell me more", "Why?", "and the second one?", "can you give me an example?"])
+@pytest.mark.parametrize(
+    "asked",
+    ["tell me more", "Why?", "and the second one?", "can you give me an example?", "What is it?", "what's this?"],
+)
 def test_a_follow_up_to_nothing_is_asked_back(asked: str) -> None:
     nothing: list[Exchange] = []
     for history in (nothing, [THANKS]):
@@ -190,7 +220,12 @@ def test_more_ends_when_all_is_said(home: Path, docs: Path) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "says"),
-    [("tell me more", "More about what? You could ask about “"), ("Thank you!", "You're welcome."), ("hi", "Hello!")],
+    [
+        ("tell me more", "More about what? You could ask about “"),
+        ("What is it?", "What do you mean by “it”? You could"),
+        ("Thank you!", "You're welcome."),
+        ("hi", "Hello!"),
+    ],
 )
 def test_what_asks_nothing_gets_a_friendly_word(book_home: Path, asked: str, says: str) -> None:
     text, answer = ask(book_home, asked)
@@ -284,3 +319,11 @@ def test_who_asks_why_of_an_answer_does_not_hear_it_again(book_home: Path) -> No
     second, answer = ask(book_home, "and why is that?", history=[Exchange(question, first)])
     assert all(segment.text not in first for segment in answer.segments)
     assert second != first
+
+
+def test_an_example_is_given_of_what_was_asked_before(book_home: Path) -> None:
+    history = [Exchange("How do I compute the capture point?", "It is where a foot must be set to stop.")]
+    text, answer = ask(book_home, "give me an example", history=history)
+    assert answer.question == "How do I compute the capture point, with an example?"
+    assert "capture" in text
+    assert answer.cited

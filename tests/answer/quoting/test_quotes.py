@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citewell.answer.quoting.passage_units import MAX_CHARACTERS
+from citewell.answer.quoting.quote_builder import Quote
 from citewell.answer.quoting.score import score_candidates
-from citewell.answer.quoting.select import Quote, select_quotes
+from citewell.answer.quoting.select import select_quotes
 from citewell.models import Passage
 from citewell.text.terms import keywords
 from citewell.text.units import split_units, unit_text
@@ -210,8 +211,9 @@ def test_whatever_is_asked_of_whatever_text_the_quotes_hold(question: str, texts
         assert all(flat(line) in flat(text) for line in one.text.splitlines()), "never a word that is not in the text"
         assert flat(one.text).split()[-1] in flat(text[one.start :]), "and it begins where it says"
         assert _fences(one.text) <= _fences(text), "code blocks are whole"
-    for passage in {one.passage for one in found}:
-        starts = [one.start for one in found if one.passage == passage]
+    others = found[1:]  # the best one comes first, wherever it stands
+    for passage in {one.passage for one in others}:
+        starts = [one.start for one in others if one.passage == passage]
         assert starts == sorted(set(starts)), "in reading order"
     spoken = Counter(unit_text(one.text, unit) for one in found for unit in split_units(one.text) if unit.kind != "row")
     assert [words for words, times in spoken.items() if times > 1] == [], "never the same sentence twice"
@@ -231,3 +233,129 @@ def test_who_asks_how_gets_every_step_of_the_list_that_follows() -> None:
     (found,) = said("How do I descale the machine?", text)
     assert found.endswith("1. Fill the tank.\n2. Press both keys.\n3. Rinse twice.")
     assert "Descale the machine every three months." in found
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("The name of the `./docs` folder. Next.", ["The name of the `./docs` folder.", "Next."]),
+        ("```mdx-code-block\n<Tabs>\n<TabItem value='a'>\n```\n\nText.", ["Text."]),
+        ("</TabItem>\n\nText.\n\n:::note\n\n<!-- a comment -->\n\n{/* another */}\n", ["Text."]),
+        ("import Tabs from '@theme/Tabs';\n\nText.\n\n+++\n\n:\n", ["Text."]),
+        ("{#first} Text. {#second}\n\n- An item {: .big}\n", ["Text.", "An item"]),
+        ("```{note}\n:class: big\nA note. Its end.\n```\nText.", ["A note.", "Its end.", "Text."]),
+        ("```{literalinclude} code.py\n:language: python\n```\n\nText.", ["Text."]),
+        ("```{python}\nprint(1)\n```", ["```{python}\nprint(1)\n```"]),
+    ],
+)
+def test_markup_that_a_page_does_not_show_is_never_quoted(text: str, units: list[str]) -> None:
+    assert [unit_text(text, unit) for unit in split_units(text)] == units
+
+
+def test_a_sentence_is_quoted_without_the_code_that_is_too_long_for_an_answer() -> None:
+    sentence = "To avoid the rattle of a pump, set the `soft_start` option of its controller to true:"
+    code = "```yaml\n" + "option: value\n" * 80 + "```"
+    text = f"A pump may rattle, and bolts are cheap.\n\n{sentence}\n\n{code}\n\nEnd."
+    assert said("How do I avoid the rattle of a pump?", text)[0].endswith(sentence)
+
+
+def test_the_best_sentence_brings_the_short_one_that_goes_on_with_its_thought() -> None:
+    text = "Use a rotary pump rather than a piston pump for oil. It's faster.\n\nBolts are cheap."
+    assert said("Should I use a rotary pump or a piston pump for oil?", text)[0].endswith("for oil. It's faster.")
+
+
+def test_a_row_of_a_small_table_comes_with_the_others() -> None:
+    text = "| Item | Cost |\n| --- | --- |\n| Pump | 90 |\n| Pipes | 20 |\n| **Total** | 110 |\n"
+    (found,) = said("What does the pump station cost?", text)
+    assert "**Total** | 110" in found
+
+
+def test_a_pointer_to_another_page_gives_way_to_a_sentence_that_says_something() -> None:
+    text = "See pump controllers for more information.\n\nThe pump is started by its controller."
+    assert said("What controllers does a pump have?", text) == ["The pump is started by its controller."]
+
+
+def test_a_short_sentence_is_no_duplicate_of_a_longer_one_that_has_its_words() -> None:
+    short = "The flow parameter sets both the filling speed and the draining speed."
+    longer = (
+        "To set the filling speed and the draining speed, the flow parameter of a pump takes both: the first sets one."
+    )
+    question = "How do I set the flow parameter, the filling speed and the draining speed?"
+    found = " ".join(said(question, f"{longer}\n\nBolts.\n\n{short}"))
+    assert short in found
+    assert longer in found
+
+
+TABS = """## Install the pump controller
+
+**Linux**
+
+```bash
+apt install pump-controller
+```
+
+**Windows**
+
+```powershell
+winget install pump-controller
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("platform", "command", "other"), [("Windows", "winget", "apt install"), ("Linux", "apt install", "winget")]
+)
+def test_a_platform_that_is_asked_for_is_answered_from_its_tab(platform: str, command: str, other: str) -> None:
+    answer = "\n".join(said(f"Which command installs the pump controller on {platform}?", TABS))
+    assert command in answer
+    assert other not in answer
+
+
+@pytest.mark.parametrize("label", ["**{}**", "### {}", "On {}:"])
+def test_code_is_told_apart_by_the_label_heading_or_sentence_before_it(label: str) -> None:
+    text = "".join(
+        f"{label.format(name)}\n\n```\n{tool} install the pump controller\n```\n\n"
+        for name, tool in (("Linux", "sudo lx"), ("macOS", "mx"), ("Windows", "wx"))
+    )
+    answer = "\n".join(said("Show me the command to install the pump controller on Windows", text))
+    assert "wx install" in answer
+    assert "lx install" not in answer
+
+
+def test_a_list_that_is_asked_for_comes_before_a_sentence_about_it() -> None:
+    sentence = "Bolts of a pump are cheap, and the types are many."
+    items = "Join types of a pump:\n" + "\n".join(
+        f"- {name} join types of a pump" for name in ("welded", "screwed", "glued", "pressed", "bolted")
+    )
+    assert said("List all join types of a pump", sentence, items.replace("\n", "\n\n", 1))[0] == items
+
+
+@pytest.mark.parametrize(
+    "dangling",
+    [
+        "Because the pump overheats without water.",
+        "One is overheating of the pump.",
+        "As mentioned above, the pump overheats.",
+    ],
+)
+def test_a_sentence_that_begins_in_the_middle_of_a_thought_brings_the_one_before(dangling: str) -> None:
+    text = f"Dry pumps have two problems. {dangling} Fill it first."
+    assert said("Why does the pump overheat?", text)[0].startswith("Dry pumps have two problems.")
+
+
+def test_a_whole_sentence_that_begins_with_because_stands_alone() -> None:
+    text = "Read this first. Because the pump overheats without water, fill it before you start it."
+    assert said("Why must the pump be filled?", text)[0].startswith("Because the pump overheats")
+
+
+def test_the_sentence_that_answers_best_comes_first_wherever_it_stands() -> None:
+    text = (
+        "The pump and its battery were built by two companies.\n\n## Care\n\nStore the tools in a dry place.\n\n"
+        "## Runtime\n\nThe battery of the pump lasts three hours."
+    )
+    assert said("How long does the battery of the pump last?", text)[0] == "The battery of the pump lasts three hours."
+
+
+def test_code_that_nobody_asked_for_is_not_quoted_beside_the_answer() -> None:
+    text = "The pump lasts three hours on a battery.\n\n```python\npump.battery = hours(3)\npump.last()\n```\n"
+    assert "```" not in "".join(said("What limits the hours that the pump lasts?", text))

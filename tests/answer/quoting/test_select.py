@@ -1,10 +1,11 @@
 """One call quotes the passages: scored, held against what the reader has seen, and none where they do not answer."""
 
+import asyncio
 from dataclasses import dataclass, replace
 
 import pytest
 
-from citewell.answer.quoting import CONFIDENCE_BANDS, quote
+from citewell.answer.quoting import CONFIDENCE_BANDS, QuoteSelection, quote, read_passages
 from citewell.answer.retrieval import Retrieval
 from citewell.models import Passage
 from citewell.text import keywords, sentence_stems
@@ -39,18 +40,22 @@ def retrieval_of(text: str, score: float = 0.9) -> Retrieval:
     )
 
 
+def select(question: Question, retrieval: Retrieval) -> QuoteSelection:
+    return quote(question, asyncio.run(read_passages(question, retrieval, None)))
+
+
 def quoted(question: Question, retrieval: Retrieval) -> str:
-    return " ".join(selected.text for selected in quote(question, retrieval).quotes)
+    return " ".join(selected.text for selected in select(question, retrieval).quotes)
 
 
 def test_what_answers_is_quoted_with_the_confidence_of_it() -> None:
-    selection = quote(Question(), retrieval_of(TEXT))
+    selection = select(Question(), retrieval_of(TEXT))
     assert FIRST in selection.quotes[0].text
     assert CONFIDENCE_BANDS["refuse"] <= selection.confidence <= 1
 
 
 def test_passages_that_do_not_answer_are_not_quoted() -> None:
-    selection = quote(
+    selection = select(
         Question(), replace(retrieval_of("Bread is baked at 220 °C.", 0.1), unknown=frozenset({"gyroscop"}))
     )
     assert not selection.quotes
@@ -62,7 +67,7 @@ def test_passages_that_do_not_answer_are_not_quoted() -> None:
     [(Question(wants_answer=False), retrieval_of(TEXT)), (Question(), replace(retrieval_of(TEXT), passages=()))],
 )
 def test_no_question_or_no_passage_is_no_quote(question: Question, retrieval: Retrieval) -> None:
-    selection = quote(question, retrieval)
+    selection = select(question, retrieval)
     assert (list(selection.quotes), selection.confidence) == ([], 0)
 
 
@@ -84,5 +89,5 @@ def test_a_selection_that_only_repeats_the_question_answers_nothing() -> None:
 def test_a_question_what_a_selection_means_is_answered_from_all_of_it() -> None:
     selection = replace(retrieval_of(TEXT), from_selection=True, weights={})
     question = Question("What does this mean?", search_text="", refers_to_marked_text=True)
-    assert quote(question, selection).confidence == 0.5
+    assert select(question, selection).confidence == 0.5
     assert quoted(question, selection)

@@ -96,6 +96,29 @@ def test_a_question_about_the_selection_itself_gets_what_it_says_best(engines: A
     assert all(flat(segment.text) in flat(GYROSCOPES) for segment in answer.segments)
 
 
+@pytest.mark.parametrize(
+    ("question", "selection"),
+    [
+        ("Should I commit it?", "The lock file pins every package. It should be checked into version control."),
+        ("Is it required?", "The `name` field is mandatory for every plugin."),
+        ("Can I delete it?", "The cache folder is created anew by every build and may be removed at any time."),
+    ],
+)
+def test_a_yes_or_no_question_about_a_short_selection_is_answered_in_other_words(
+    engines: AnswerEngines, question: str, selection: str
+) -> None:
+    _, answer = ask(engines, question, selection)
+    assert answer.segments
+    assert 0 < answer.confidence < 0.6, "no word of the question is in the selection"
+
+
+@pytest.mark.parametrize(
+    "question", ["How much does it cost?", "Who invented it?", "Does it work on Windows?", "Is it delicious?"]
+)
+def test_a_short_selection_does_not_answer_every_question_about_it(engines: AnswerEngines, question: str) -> None:
+    assert "not found in selection" in ask(engines, question, "This file should be checked into version control.")[0]
+
+
 def test_a_follow_up_with_a_selection_goes_on_about_the_last_question(engines: AnswerEngines) -> None:
     before = Exchange("Does temperature shift the bias?", "It does. [1]")
     text, answer = ask(engines, "why?", GYROSCOPES, before)

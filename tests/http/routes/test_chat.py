@@ -75,7 +75,7 @@ async def test_confidence_is_what_the_other_endpoints_say(http: httpx2.AsyncClie
 
 
 async def test_a_doubtful_answer_says_so(http: httpx2.AsyncClient) -> None:
-    body = await chat(http, "How many checkerboard photos do I need?")
+    body = await chat(http, "Why is it harder for a machine to do what a toddler does than to win at chess?")
     assert body["metadata"]["mode"] == "full"
     assert body["metadata"]["low_confidence"] is True
 

@@ -13,9 +13,11 @@ from typing import Literal
 from citewell.answer.question.topic import (
     LEADING_CONJUNCTION,
     MAX_CONTENT_WORDS,
+    add_example,
     add_topic,
     find_reference,
     find_topic,
+    is_environment,
     last_list,
     replace_topic,
     strip_conjunction,
@@ -169,7 +171,8 @@ _PATTERN_BY_REPLY = {
 }
 _ONLY_COURTESY = re.compile(rf"(?:(?:{'|'.join(_PATTERN_BY_REPLY.values())})(?:\W+|$))+", re.IGNORECASE)
 _LEADING_COURTESY = re.compile(
-    rf"^(?:(?:{_THANKS}|ok(?:ay)?|great|cool|nice|got it|i see|alright)[,.!…]+\s+)+(?=\S)",
+    rf"^(?:(?:(?:{_THANKS}|ok(?:ay)?|great|cool|nice|got it|i see|alright)[,.!…]+\s+)+(?=\S)"
+    rf"|(?:{_THANKS}|ok(?:ay)?|alright)\s+(?=(?:and|but|so)\b))",
     re.IGNORECASE,
 )
 
@@ -241,25 +244,30 @@ def _resolve_bare_question_word(_text: str, plain: str, last: _Turn | None) -> R
     return ResolvedQuestion(question, already_shown=shown, continues=last.resolved.topic_question)
 
 
+_PREPOSITIONAL_PHRASE = r"(?:on|in|for|with|at|from|without|using|inside|under|via)(?:\ (?!please\b)[^\s,]+){1,3}"
 _EXAMPLE_REQUEST = re.compile(
-    rf"""{_POLITE_REQUEST}(?:(?:give|show|got|have|write|is\ there|do\ you\ have)\ )?
+    rf"""{_POLITE_REQUEST}(?:(?:give|show|got|have|write|see|is\ there|are\ there|do\ you\ have|i\ need)\ )?
         (?:(?:me|us)\ )?(?:(?:an?|some|the|any)\ )?
-        (?:for\ (?:example|instance)|examples?
+        (?:for\ (?:example|instance)|(?:short\ |simple\ |full\ |minimal\ |concrete\ )?(?:examples?|samples?)
           |(?P<code>(?:sample\ |example\ )?(?:code|snippets?|commands?))(?:\ examples?)?)
-        (?:\ (?:of|for)\ {_THAT})?(?:,?\ please)?""",
+        (?:\ (?:of|for)\ {_THAT})?(?:\ (?P<phrase>{_PREPOSITIONAL_PHRASE}))?(?:,?\ please)?
+      | show\ (?:me|us)(?:\ how)?""",
     re.IGNORECASE | re.VERBOSE,
 )
 
 
 def _resolve_example_request(_text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
-    """ "For example?" or "show me the code" asks for an example, or code, of the last topic."""
+    """ "For example?" or "show me the code in Python" asks the last question again, for an example or code."""
     if not (match := _EXAMPLE_REQUEST.fullmatch(plain)):
         return None
-    prefix = "Code for" if match["code"] else "An example of"
+    phrase, code = match["phrase"], bool(match["code"])
     if not last:
-        return ResolvedQuestion(plain, "unclear", reply=f"{prefix} what?")
-    question = f"{prefix} {last.topic_text}"
-    return ResolvedQuestion(question, already_shown=(last.answer,), continues=last.resolved.topic_question)
+        # "Code for the arm" names its topic; "an example" does not.
+        reply = f"{'Code for' if code else 'An example of'} what?"
+        return None if phrase else ResolvedQuestion(plain, "unclear", reply=reply)
+    question = last.resolved.topic_question
+    example = add_example(replace_topic(question, phrase) if phrase else question, code=code)
+    return ResolvedQuestion(example, already_shown=() if phrase else (last.answer,), continues=question)
 
 
 _ORDINAL_WORDS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -303,8 +311,15 @@ def _ordinal_index(number: str, count: int) -> int | None:
 
 
 _WHAT_ABOUT = re.compile(r"(?:what|how) about (?P<thing>.+)", re.IGNORECASE)
-_PREPOSITIONAL_PHRASE = re.compile(
-    r"(?:on|in|for|with|at|from|without|using|inside|via)(?: [^\s,]+){1,3}", re.IGNORECASE
+_SAME_ELSEWHERE = re.compile(
+    rf"(?:(?:the\ )?same(?:\ thing)?\ )?(?:but\ )?(?P<thing>{_PREPOSITIONAL_PHRASE})(?P<also>\ too|\ as\ well)?",
+    re.IGNORECASE | re.VERBOSE,
+)
+_READER_USES = re.compile(
+    r"""(?:(?:what\ )?(?:if|when)\ )?(?:i|we)\ (?:only\ )?
+        (?:(?:use|have|run)\ (?P<tool>[^\s,]+(?:\ [^\s,]+)?)
+          |(?:am|are)\ (?P<thing>(?:on|in|using)\ [^\s,]+(?:\ [^\s,]+)?))""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _SHORT_NOUN_PHRASE = re.compile(r"(?:(?:a|an|the|my) )?[^\s,]+(?: [^\s,]+)?", re.IGNORECASE)
 _QUESTION_WORD = re.compile(
@@ -312,23 +327,30 @@ _QUESTION_WORD = re.compile(
     r"|if|tell|show|explain|give|describe)\b",
     re.IGNORECASE,
 )
+_MAX_WORDS_WITHOUT_QUESTION_MARK = 2  # "in python"; more words may be what somebody types into a search box
 
 
 def _resolve_topic_change(text: str, plain: str, last: _Turn | None) -> ResolvedQuestion | None:
-    """ "What about Docker?" or "and on Windows?" asks the last question about another topic."""
-    if last is None:
-        return None
-    if match := _WHAT_ABOUT.fullmatch(plain):
-        topic = match["thing"]
-    elif (text.endswith("?") and _PREPOSITIONAL_PHRASE.fullmatch(plain)) or (
-        LEADING_CONJUNCTION.match(text) and _SHORT_NOUN_PHRASE.fullmatch(plain)
-    ):
-        topic = plain
-    else:
-        return None
-    if _QUESTION_WORD.search(topic) or not 0 < len(content_words(topic)) < MAX_CONTENT_WORDS:
+    """ "What about Docker?", "and on Windows?" or "I use conda" asks the last question about another topic."""
+    topic = _changed_topic(text, plain) if last else ""
+    if last is None or _QUESTION_WORD.search(topic) or not 0 < len(content_words(topic)) < MAX_CONTENT_WORDS:
         return None
     return ResolvedQuestion(replace_topic(last.resolved.topic_question, topic))
+
+
+def _changed_topic(text: str, plain: str) -> str:
+    """What the last question is to be asked about instead; empty where the message is another question."""
+    asks = text.endswith("?") or bool(LEADING_CONJUNCTION.match(text))
+    if match := _WHAT_ABOUT.fullmatch(plain):
+        return match["thing"]
+    if match := _READER_USES.fullmatch(re.sub(r"['’]m\b", " am", re.sub(r"['’]re\b", " are", plain))):
+        return match["thing"] or (match["tool"] if is_environment(match["tool"]) else f"with {match['tool']}")
+    if match := _SAME_ELSEWHERE.fullmatch(plain):
+        is_short = len(match["thing"].split()) <= _MAX_WORDS_WITHOUT_QUESTION_MARK
+        return match["thing"] if asks or is_short or match["thing"] != plain else ""
+    if (asks and is_environment(plain)) or (LEADING_CONJUNCTION.match(text) and _SHORT_NOUN_PHRASE.fullmatch(plain)):
+        return plain
+    return ""
 
 
 def _resolve_pronoun(text: str, _plain: str, last: _Turn | None) -> ResolvedQuestion | None:
@@ -345,6 +367,18 @@ def _resolve_pronoun(text: str, _plain: str, last: _Turn | None) -> ResolvedQues
     return ResolvedQuestion(question, continues=last.resolved.topic_question)
 
 
+_ONLY_PRONOUN = re.compile(
+    r"(?:what|who)(?:['’]s| is| are| was| were) (?P<pronoun>it|this|that|these|those|they|he|she)", re.IGNORECASE
+)
+
+
+def _resolve_only_pronoun(_text: str, plain: str, _last: _Turn | None) -> ResolvedQuestion | None:
+    """ "What is it?" is asked back where no earlier question has a topic."""
+    if not (match := _ONLY_PRONOUN.fullmatch(plain)):
+        return None
+    return ResolvedQuestion(plain, "unclear", reply=f"What do you mean by “{match['pronoun'].lower()}”?")
+
+
 _RULES = (
     _resolve_more_request,
     _resolve_bare_question_word,
@@ -352,4 +386,5 @@ _RULES = (
     _resolve_ordinal,
     _resolve_topic_change,
     _resolve_pronoun,
+    _resolve_only_pronoun,
 )

@@ -51,9 +51,18 @@ _THING_DOES = re.compile(
 _WHAT_IS_THING = re.compile(
     r"^(?:what|who)(?: (?:is|are|was|were)|'s|’s) (?:.+ (?:of|for) )?(?P<thing>.+)$", re.IGNORECASE
 )
+_WHAT_IS_NAME = re.compile(r"^(?:what|who)(?: is| are|'s|’s) (?!the )(?:an? )?[\w.-]+(?: [\w.-]+)?$", re.IGNORECASE)
 _LAST_PREPOSITIONAL_PHRASE = re.compile(
     r"^(?P<head>.+) (?P<preposition>on|in|for|with|at|from|via|using) (?P<thing>[^,]+)$"
 )
+
+# Where or with what something is done, by the preposition it takes: "and Windows?" means "on Windows".
+_ENVIRONMENTS = {
+    "on": r"windows|mac\ ?os(?:\ x)?|mac|linux|ubuntu|debian|fedora|centos|android|ios|wsl|raspberry\ pi|docker|podman"
+    r"|kubernetes|aws|azure|gcp",
+    "in": r"python|java|javascript|typescript|rust|golang|c\+\+|c\#|ruby|php|kotlin|swift",
+    "with": r"npm|yarn|pnpm|bun|pip|pipx|conda|poetry|uv|homebrew|brew",
+}
 
 _LIST_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(.+)$", re.MULTILINE)
 _ENUMERATION = re.compile(
@@ -134,13 +143,16 @@ def replace_topic(question: str, topic: str) -> str:
 
     replace_topic("Why do gyroscopes drift?", "accelerometers") -> "Why do accelerometers drift?"
     replace_topic("How do I install Ray on Linux?", "on Windows") -> "How do I install Ray on Windows?"
+    replace_topic("How do I install Ray?", "Windows") -> "How do I install Ray on Windows?"
     """
     plain = _strip_punctuation(question)
+    if not _WHAT_IS_NAME.match(plain) and (elsewhere := _replace_environment(plain, topic)):
+        return f"{elsewhere}?"
     phrase = _LAST_PREPOSITIONAL_PHRASE.match(plain)
     if _PREPOSITION.match(topic):
         same_preposition = phrase and phrase["preposition"].casefold() == topic.split(maxsplit=1)[0].casefold()
         return f"{phrase['head'] if phrase and same_preposition else plain} {topic[0].lower()}{topic[1:]}?"
-    if phrase and _starts_with_capital(topic) and _starts_with_capital(phrase["thing"]):
+    if phrase and _is_name(topic) and _is_name(phrase["thing"]):
         return f"{phrase['head']} {phrase['preposition']} {topic}?"
     if match := _PERSON_DOES_THING.match(plain):
         inner = _LAST_PREPOSITIONAL_PHRASE.match(match["thing"])
@@ -150,6 +162,39 @@ def replace_topic(question: str, topic: str) -> str:
         if (match := pattern.match(plain)) and _is_noun_phrase(match["thing"]):
             return f"{plain[: match.start('thing')]}{topic}{plain[match.end('thing') :]}?"
     return add_topic(plain, topic)
+
+
+def is_environment(words: str) -> bool:
+    """Whether this is a system, a language or a tool that something is done on, in or with, such as "Windows"."""
+    return any(re.fullmatch(names, words, re.IGNORECASE | re.VERBOSE) for names in _ENVIRONMENTS.values())
+
+
+def _replace_environment(question: str, topic: str) -> str:
+    """The question for another system, language or tool; empty where the topic is none, or is what is asked about."""
+    for preposition, names in _ENVIRONMENTS.items():
+        words = rf"(?:my\ |the\ |a\ )?(?:{names})"
+        match = re.fullmatch(rf"(?:(?P<preposition>\w+)\ )?{words}", topic, re.IGNORECASE | re.VERBOSE)
+        if not match or (match["preposition"] and not _PREPOSITION.match(topic)):
+            continue
+        asked = topic[:1].lower() + topic[1:] if match["preposition"] else f"{preposition} {topic}"
+        earlier = rf"\b(?:on|in|for|with|under|using|via)\ {words}(?![\w+#-])"
+        if phrase := re.search(earlier, question, re.IGNORECASE | re.VERBOSE):
+            return f"{question[: phrase.start()]}{asked}{question[phrase.end() :]}"
+        is_asked_about = re.search(rf"\b(?:{names})(?![\w+#-])", question, re.IGNORECASE | re.VERBOSE)
+        return "" if is_asked_about else f"{question} {asked}"
+    return ""
+
+
+def add_example(question: str, *, code: bool) -> str:
+    """The request for an example, or for code, of what a question is about.
+
+    add_example("What is the capture point?", code=True) -> "Code for the capture point"
+    add_example("How do I install Ray?", code=False) -> "How do I install Ray, with an example?"
+    """
+    topic = find_topic(question)
+    if topic and topic.is_noun_phrase:
+        return f"{'Code for' if code else 'An example of'} {topic.words}"
+    return f"{_strip_punctuation(question)}, with {'code' if code else 'an example'}?"
 
 
 def add_topic(question: str, topic: str) -> str:
@@ -220,5 +265,6 @@ def _is_noun_phrase(words: str) -> bool:
     return len(words.split()) <= 5 and not _CLAUSE_WORD.search(words)
 
 
-def _starts_with_capital(words: str) -> bool:
-    return _DETERMINER.sub("", words)[:1].isupper()
+def _is_name(words: str) -> bool:
+    """Whether the first word has a capital anywhere: "Linux", "macOS"."""
+    return any(letter.isupper() for letter in _DETERMINER.sub("", words).split(" ")[0])

@@ -14,12 +14,16 @@ MAX_CHARACTERS = 800
 
 _MAX_CONTEXT_CHARACTERS = 240  # of a sentence that is quoted only because the next one needs it
 _MAX_CONTEXT_SENTENCES = 2
+_MAX_CONTINUATION_CHARACTERS = 120
+_MIN_CHARACTERS_WITHOUT_INTRODUCED = 60  # "For example:" says nothing without the code that follows
 
 _CONTINUES_A_THOUGHT = re.compile(  # a sentence that begins in the middle of a thought
     r"""^\W*(?:this|these|those|it|they|he|she|its|their|his|her|such|both|neither|here|then|so|but|and|also|however
              |therefore|thus|hence|if\ (?:not|so)|instead|otherwise|similarly|in\ contrast|for\ example|for\ instance
              |as\ a\ result|the\ (?:former|latter|other|same|first|second|third|result)
              |where(?=\ [$`*\w]+\ (?:is|are)\b))\b
+      | ^\W*because\b(?!\ of\b)[^,]*$ | ^\W*(?:one|another)\ (?:is|was)\b
+      | ^\W*as\ (?:mentioned|described|noted|shown|seen|discussed)\ (?:above|before|earlier)\b
       | ^\W*that(?:'s|\ (?:is|was|means|makes|leaves|would|can|may|\w+s))\b
       | ^\W*(?:if|when|for|in|at|with|after|before|from|by|on|to|of|because\ of)\ that\ \w+""",
     re.IGNORECASE | re.VERBOSE,
@@ -36,8 +40,23 @@ _ONLY_A_LINK = re.compile(r"^\W*\[[^\]]+\]\(\S+\)(?:\s*[-–—:(].*)?$")
 _PROMISES_TO_TEACH = re.compile(
     r"\byou(?:\ will|'ll)\ (?:be\ able|learn|understand|know)\b", re.IGNORECASE | re.VERBOSE
 )
+_LABEL_LINE = re.compile(
+    r"""^[ \t>]*(?:(?P<heading>\#{1,6}[ \t].+) | \*\*[^*\n]+\*\*:? | <TabItem\b[^>\n]*>
+                 | [`~:]{3,}\{tab(?:-item)?\}.*)[ \t]*$""",
+    re.MULTILINE | re.VERBOSE,
+)
+_MAX_UNITS_OF_LABEL = 2  # under a tab or bold line; what follows may stand after the tabs
 _BLANK = re.compile(r"[\s>]*")
 _LIST_MARKER = re.compile(r"[\s>]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+
+
+_POINTS_ELSEWHERE = re.compile(  # to another page, where the answer may be
+    r"""^\W*(?:(?:please\s+)?(?:see|read|check(?:\s+out)?|refer\s+to|consult|visit|have\s+a\s+look\s+at)\b(?![^.]*`)[^.:]*\.?$
+        |for\s+(?:more|further|additional|a\s+(?:full|complete|more))\b[^.]*\b(?:see|read|check|refer|visit|consult|have)\b.*$
+        |(?:below|here|following)\s+(?:is|are)\s+(?:some|a\s+few|more|the)\s+(?:guides?|links?|resources?|examples?)\b.*$
+        |\W*\{(?:doc|ref)\}`[^`]*`\W*.*$)""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 class PassageUnits:
@@ -60,8 +79,8 @@ class PassageUnits:
         return unit_text(self.text, unit)
 
     def is_uninformative(self, unit: Unit) -> bool:
-        """Whether a unit answers nothing by itself: a question, a promise to teach, a caption, a bare link, or an
-        introduction to more than can be quoted."""
+        """Whether a unit answers nothing by itself: a question, a promise to teach, a caption, a bare link, "See
+        the API docs.", or a few words that introduce more than can be quoted."""
         if unit.kind not in ("sentence", "item"):
             return False
         words = self.unit_text(unit)
@@ -71,8 +90,29 @@ class PassageUnits:
             or _CAPTION.match(words)
             or _ONLY_A_LINK.match(words)
             or _PROMISES_TO_TEACH.search(self.unit_text(introduction) if introduction else words)
-            or sum(len(self.unit_text(following)) for following in self.introduced_units(unit)) > MAX_CHARACTERS
+            or _POINTS_ELSEWHERE.match(words)
+            or (len(words) < _MIN_CHARACTERS_WITHOUT_INTRODUCED and self._introduces_too_much(unit))
         )
+
+    def _introduces_too_much(self, unit: Unit) -> bool:
+        return sum(len(self.unit_text(following)) for following in self.introduced_units(unit)) > MAX_CHARACTERS
+
+    @cached_property
+    def _label_lines(self) -> list[re.Match[str]]:
+        """The headings, bold lines and tab labels."""
+        return list(_LABEL_LINE.finditer(self.text))
+
+    def labels(self, unit: Unit) -> list[str]:
+        """What a unit stands under, nearest first: the sentence before code, the tab or bold line, the headings."""
+        index = self._index_by_unit[unit]
+        lead = self.introduction(unit)
+        labels = [self.unit_text(lead)] if lead else []
+        nearest = next((label for label in reversed(self._label_lines) if label.end() <= unit.start), None)
+        if nearest:
+            between = sum(1 for other in self.units[:index] if other.start > nearest.end())
+            if nearest["heading"] or between < _MAX_UNITS_OF_LABEL:
+                labels.append(nearest[0])
+        return [*labels, *reversed(self.passage.chunk.headings), self.passage.chunk.chapter]
 
     def preceding_context(self, unit: Unit) -> list[Unit] | None:
         """The sentences of its paragraph that a unit cannot be understood without.
@@ -94,6 +134,16 @@ class PassageUnits:
                 return None if self._continues_a_thought(needed[0]) else needed[:-1]
             needed.insert(0, previous)
         return needed[:-1]
+
+    def continuation(self, unit: Unit) -> list[Unit]:
+        """The short sentence after a sentence that goes on with its thought: "It is faster."."""
+        index = self._index_by_unit[unit] + 1
+        following = self.units[index] if index < len(self.units) else None
+        if following is None or following not in self._quotable or not self._in_one_paragraph(unit, following):
+            return []
+        goes_on = self._continues_a_thought(following) and not self.introduced_units(following)
+        is_short = len(self.unit_text(following)) <= _MAX_CONTINUATION_CHARACTERS
+        return [following] if goes_on and is_short and not self.is_uninformative(following) else []
 
     def introduced_units(self, unit: Unit) -> list[Unit]:
         """The code, formula, table or list that a unit introduces; a list up to its end."""

@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from citewell.answer.quoting.question_kind import may_want_code
 from citewell.answer.retrieval import fitted_weights, score_passages
 from citewell.models import Passage
 from citewell.text import Unit, detect_language, split_units, split_words, stems, unit_text
@@ -56,11 +57,6 @@ _STARTS_WITH_REFERENCE = re.compile(
     r"^\W*(?:this|that|these|those|it|they|he|she|its|their|such|both|here|then|so|but|and|also|however)\b",
     re.IGNORECASE,
 )
-_MAY_WANT_CODE = re.compile(
-    r"\b(?:code|commands?|script|snippet|syntax|python|bash|shell|yaml|json|xml|config\w*|install|run|call|write|function|api"
-    r"|example|how (?:do|can|would) (?:i|we|you)|how to)\b",
-    re.IGNORECASE,
-)
 _DIAGRAM_SOURCE = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*(?:mermaid|dot|graphviz|plantuml)\b")  # fenced, but no code
 _CAPITALIZED_WORD = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][\w’'-]+")
 
@@ -72,6 +68,7 @@ QUOTE_FEATURES = (
 
 
 _WEIGHTS = fitted_weights("extract", QUOTE_FEATURES)
+_READ_WEIGHTS = fitted_weights("read", ("words", "unit", "window"))
 _COVERED, _MOST_COVERED = QUOTE_FEATURES.index("covered"), QUOTE_FEATURES.index("most_covered")
 
 
@@ -85,11 +82,21 @@ class Candidate:
     features: NDArray[np.float64]
     words: frozenset[str]
     """The stems of its words."""
+    read: tuple[float, float] | None = None
+    """What the reader thinks, as log-odds: that the unit answers, and that its window does. None if it was not read."""
+
+    @property
+    def log_odds_by_words(self) -> float:
+        """How likely it answers the question by its features alone, up to a constant."""
+        return float(self.features @ _WEIGHTS)
 
     @property
     def log_odds(self) -> float:
         """How likely it answers the question, up to a constant."""
-        return float(self.features @ _WEIGHTS)
+        if self.read is None:
+            return self.log_odds_by_words
+        words, unit, window = _READ_WEIGHTS.tolist()
+        return float(words * self.log_odds_by_words + unit * self.read[0] + window * self.read[1])
 
 
 def score_candidates(
@@ -98,14 +105,15 @@ def score_candidates(
     weights: Mapping[str, float],
     *,
     favour: Mapping[str, float] | None = None,
+    with_code: bool = False,
 ) -> list[Candidate]:
     """Every quotable unit of the passages with its features.
 
     `weights` has the share of each stem of the question; they add up to 1. `favour` has log-odds to add to passages, by
-    chunk id.
+    chunk id. Code is a candidate only `with_code`, or where the question may ask for it.
     """
     question_features = _QuestionFeatures(question, weights)
-    may_want_code = bool(_MAY_WANT_CODE.search(question))
+    code_is_quotable = with_code or may_want_code(question)
     relevance = score_passages(question, passages, weights)
     if favour:
         relevance = [
@@ -114,12 +122,13 @@ def score_candidates(
     candidates: list[Candidate] = []
     for rank, passage in enumerate(passages):
         text = passage.chunk.text
-        # Code mentions many things that it does not explain, so it is quoted only where the question may ask for code.
-        # The source of a diagram is never quoted.
+        # Code mentions many things that it does not explain: by its words alone it is quoted only where the question
+        # may ask for code. The source of a diagram is never quoted.
         parts = [
             part
             for part in _units_with_stems(text)
-            if part[0].kind != "code" or (may_want_code and not _DIAGRAM_SOURCE.match(text, part[0].start, part[0].end))
+            if part[0].kind != "code"
+            or (code_is_quotable and not _DIAGRAM_SOURCE.match(text, part[0].start, part[0].end))
         ]
         stems_by_unit = [unit_stems for _, _, unit_stems in parts]
         label_stems = frozenset(stems(passage.chunk.label, detect_language(text)))

@@ -121,4 +121,5 @@ def to_pieces(answer: Answer) -> list[Piece]:
 
 def _ends_in_block(text: str) -> bool:
     """Whether a citation marker right after the text would become part of a code block, formula or table."""
-    return "\n" in text and split_units(text)[-1].kind in ("code", "math", "row")
+    kinds = [unit.kind for unit in split_units(text)[-1:]]
+    return "\n" in text and (kinds in (["code"], ["math"], ["row"]) or text.rstrip().endswith(("```", "~~~")))

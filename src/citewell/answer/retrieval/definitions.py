@@ -41,6 +41,21 @@ def definition_sentence(thing: str) -> re.Pattern[str]:
     )
 
 
+def asked_symbol(question: str) -> str:
+    """The one letter or digit that a question asks about: "What is x?" -> "x"; empty for any other question."""
+    thing = defined_thing(question) or question.strip(" \t\n?.!")
+    return thing if len(thing) == 1 and thing.isascii() and thing.isalnum() else ""
+
+
+def defines_symbol(symbol: str, text: str) -> bool:
+    """Whether a text says what a letter stands for: "where k is the number of …", "`k`: …", "Let n be …"."""
+    name = rf"(?<![\w'’./-])[`*_$(]*{re.escape(symbol)}[`*_$)]*"
+    verb = r"(?:is|are|denotes?|represents?|means|stands\ for|refers\ to|be)"
+    return bool(
+        re.search(rf"{name}\s+{verb}\s+(?:an?|the|one|our|its)\b|^[\s*-]*{name}\s*[:=]\s*\w", text, re.MULTILINE)
+    )
+
+
 def lead_with_definition(question: str, ranked: Sequence[Passage], limit: int) -> Sequence[Passage]:
     """The first `limit` passages, led by the first one with the definition, if that is asked for and none has it."""
     thing = defined_thing(question)

@@ -43,6 +43,8 @@ class Retrieval:
     """The share of each stem of the question: rare ones weigh more. They add up to 1."""
     unknown: frozenset[str]
     """Stems of the question that no chunk of the project contains."""
+    further: tuple[Passage, ...] = ()
+    """The passages ranked after these; a model that reads them may move them up. None where a vendor ranked them."""
     hinted: frozenset[str] = frozenset()
     """Ids of the chunks that contain the text the reader looks at."""
     question: str = ""

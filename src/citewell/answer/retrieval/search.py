@@ -9,16 +9,19 @@ from dataclasses import replace
 from uuid import UUID
 
 from citewell.answer.engines import AnswerEngines
-from citewell.answer.retrieval.definitions import lead_with_definition
-from citewell.answer.retrieval.rerank import Retrieval, rerank_passages, score_passages, weigh_words
+from citewell.answer.retrieval.definitions import asked_symbol, defines_symbol, lead_with_definition
+from citewell.answer.retrieval.rerank import LocalReranker, Retrieval, rerank_passages, score_passages, weigh_words
 from citewell.answer.retrieval.selection import retrieve_from_selection
-from citewell.answer.retrieval.spelling import correct_spelling
+from citewell.answer.retrieval.spelling import correct_spelling, misspelt_words, suggest
 from citewell.errors import EmptyKnowledgeBase
 from citewell.models import NO_FILTERS, Filters, Passage
-from citewell.text import keywords
+from citewell.text import keywords, stem
 
 CANDIDATES = 40
 """Passages ranked for every question; those beyond top_k show how far the first ones stand out."""
+
+FURTHER_PASSAGES = 3
+"""Passages kept beyond `limit`, for a reader."""
 
 HINT_LOG_ODDS = 0.5
 """Log-odds added to a passage that the reader looks at; with more, an unrelated hint does harm (docs/log.md)."""
@@ -54,16 +57,20 @@ async def retrieve(
     A question with typing errors is searched again without them.
     """
     retrieval = await _search(question, project=project, engines=engines, limit=limit, filters=filters)
-    texts = (passage.chunk.text for passage in retrieval.passages)
-    corrected = correct_spelling(question, retrieval.unknown, texts) if retrieval.unknown else question
+    corrected = await _correct_spelling(question, retrieval, project=project, engines=engines)
     if corrected != question:
         question = corrected
         retrieval = await _search(question, project=project, engines=engines, limit=limit, filters=filters)
-    ranked = await rerank_passages(question, retrieval.passages, reranker=engines.reranker, weights=retrieval.weights)
+    found = retrieval.passages
+    if symbol := asked_symbol(question):  # one letter is in every passage, and only its definition tells what it is
+        found = tuple(passage for passage in found if defines_symbol(symbol, passage.chunk.text))
+    ranked = await rerank_passages(question, found, reranker=engines.reranker, weights=retrieval.weights)
     best = lead_with_definition(question, ranked, limit)
     hinted = frozenset(passage.chunk.id for passage in best if _contains_hint(passage, hint))
     passages = _move_hinted_first(best, hinted, question, retrieval.weights)
-    return replace(retrieval, passages=passages, hinted=hinted, question=question)
+    is_final = engines.reranker.model != LocalReranker.model  # whoever pays for an order gets it
+    further = () if is_final else tuple(one for one in ranked[: limit + FURTHER_PASSAGES] if one not in passages)
+    return replace(retrieval, passages=passages, further=further, hinted=hinted, question=question)
 
 
 async def _search(question: str, *, project: UUID, engines: AnswerEngines, limit: int, filters: Filters) -> Retrieval:
@@ -82,6 +89,18 @@ async def _search(question: str, *, project: UUID, engines: AnswerEngines, limit
         raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
     frequencies = dict(zip(terms, counts, strict=True))
     return weigh_words(candidates, total=total, frequencies=frequencies, limit=len(candidates))
+
+
+async def _correct_spelling(question: str, retrieval: Retrieval, *, project: UUID, engines: AnswerEngines) -> str:
+    """The question without typing errors in words that no document has; `retrieval` is what it found as it is."""
+    words = misspelt_words(question, retrieval.unknown)
+    if not words:
+        return question
+    suggestions = suggest(words, (passage.chunk.text for passage in retrieval.passages))
+    stems = sorted({stem(word) for word in words} | {stem(one.word) for found in suggestions.values() for one in found})
+    async with engines.index_call():
+        _, counts = await engines.index.frequencies(project, stems)  # of all documents, whatever the filters
+    return correct_spelling(question, suggestions, dict(zip(stems, counts, strict=True)))
 
 
 def _contains_hint(passage: Passage, hint: str) -> bool:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.question import resolve_follow_up
-from citewell.answer.quoting import CONFIDENCE_BANDS, quote
+from citewell.answer.quoting import CONFIDENCE_BANDS, quote, read_passages
 from citewell.answer.retrieval import retrieve
 from citewell.answer.suggestions.heading_questions import heading_questions
 from citewell.models import DocumentSummary, Project
@@ -71,5 +71,5 @@ async def _is_answered_by(document_id: UUID, question: str, *, project: Project,
     retrieval = await retrieve(question, project=project.id, engines=engines, limit=_MAX_PASSAGES)
     if not retrieval.passages or retrieval.passages[0].chunk.document_id != document_id:
         return False
-    selection = quote(resolved, retrieval)
+    selection = quote(resolved, await read_passages(resolved, retrieval, engines.reader))
     return bool(selection.quotes) and selection.confidence >= CONFIDENCE_BANDS["weak"]
