@@ -359,3 +359,15 @@ def test_the_sentence_that_answers_best_comes_first_wherever_it_stands() -> None
 def test_code_that_nobody_asked_for_is_not_quoted_beside_the_answer() -> None:
     text = "The pump lasts three hours on a battery.\n\n```python\npump.battery = hours(3)\npump.last()\n```\n"
     assert "```" not in "".join(said("What limits the hours that the pump lasts?", text))
+
+
+@pytest.mark.parametrize("dangling", ["Use it where the pump must be quiet.", "A screw pump does."])
+def test_a_sentence_that_says_nothing_alone_brings_the_one_before(dangling: str) -> None:
+    text = f"A piston rattles, and a screw turns softly. {dangling}"
+    assert said("Which pump must be quiet?", text)[0].startswith("A piston rattles")
+
+
+def test_an_abbreviation_is_explained_by_the_sentence_that_introduces_it() -> None:
+    other = "A PMP plan lists the PMP values, and the PMP must be renewed."
+    text = "Each house has a peak management plan (PMP). It is a list of who may draw power, and when."
+    assert said("What does PMP stand for?", other, text)[0].startswith("Each house has a peak management plan (PMP).")

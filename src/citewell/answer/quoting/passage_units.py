@@ -23,6 +23,7 @@ _CONTINUES_A_THOUGHT = re.compile(  # a sentence that begins in the middle of a 
              |as\ a\ result|the\ (?:former|latter|other|same|first|second|third|result)
              |where(?=\ [$`*\w]+\ (?:is|are)\b))\b
       | ^\W*because\b(?!\ of\b)[^,]*$ | ^\W*(?:one|another)\ (?:is|was)\b
+      | ^\W*\w+\ (?:it|them)\b | ^[^,:;]*\b(?:do|does|did)(?:\ not)?\W*$
       | ^\W*as\ (?:mentioned|described|noted|shown|seen|discussed)\ (?:above|before|earlier)\b
       | ^\W*that(?:'s|\ (?:is|was|means|makes|leaves|would|can|may|\w+s))\b
       | ^\W*(?:if|when|for|in|at|with|after|before|from|by|on|to|of|because\ of)\ that\ \w+""",

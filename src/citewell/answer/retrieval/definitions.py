@@ -33,12 +33,22 @@ def defined_thing(question: str) -> str:
 
 
 def definition_sentence(thing: str) -> re.Pattern[str]:
-    """Matches "A pump is a", "**Pumps** are the" and so on, where a sentence or a line begins."""
+    """Matches "A pump is a", "**Pumps** are the" and so on, where a sentence or a line begins.
+
+    An abbreviation is also defined where it is introduced: "the centre of mass (CoM)".
+    """
     name = r"\W+".join(map(re.escape, thing.split()))
+    introduced = rf"|(?:^|(?<=[.!?]\s))[^.!?\n]*\w[*_]*\s\(\W*{name}\W*\)" if _is_abbreviation(thing) else ""
     return re.compile(
-        rf"(?:^|(?<=[.!?]\s))[^\w\n]*(?:(?:an?|the)\W+)?{name}s?[^\w\n]*(?:\([^)\n]*\)[^\w\n]*)?(?:is|are)\s+(?:an?|the)\b",
+        rf"(?:^|(?<=[.!?]\s))[^\w\n]*(?:(?:an?|the)\W+)?{name}s?[^\w\n]*(?:\([^)\n]*\)[^\w\n]*)?(?:is|are)\s+(?:an?|the)\b"
+        + introduced,
         re.IGNORECASE | re.MULTILINE,
     )
+
+
+def _is_abbreviation(thing: str) -> bool:
+    """Whether a word is written as an abbreviation: two capital letters or more, as in "ZMP" and "CoM"."""
+    return " " not in thing and sum(letter.isupper() for letter in thing) > 1
 
 
 def asked_symbol(question: str) -> str:
