@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BOOK := examples/robotics-book
+TITLE := Physical AI: Building Humanoid Robots
 LOCK := uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate
 # More than there are cores: many tests wait for processes they started.
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, 2 + (os.cpu_count() or 1)))')
@@ -25,7 +26,7 @@ setup: .venv/run  ## Make .venv with what Citewell needs to run
 
 run: .venv/run  ## Ingest the example book and serve the chat page
 	$(BIN)/citewell ingest $(BOOK)
-	CITEWELL_LOG_FORMAT=text $(BIN)/citewell serve
+	CITEWELL_LOG_FORMAT=text CITEWELL_TITLE="$${CITEWELL_TITLE:-$(TITLE)}" $(BIN)/citewell serve
 
 test: check .venv/browser  ## Run every check and the whole test suite
 	$(NPM) test

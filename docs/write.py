@@ -68,6 +68,11 @@ class ExampleRecorder:
         problem = response.json()
         self.examples.errors.setdefault(str(response.status_code), {})[problem["error_code"]] = problem
 
+    async def call_wrongly(self, method: str, path: str) -> None:
+        """Call a path with a method that it does not have."""
+        problem = (await self._client.request(method, path)).json()
+        self.examples.errors.setdefault("405", {})[problem["error_code"]] = problem
+
     async def _send(self, name: str, request: ExampleRequest) -> httpx2.Response:
         method, path = self._endpoints[name]
         files = [("file", (file, text.encode())) for file, text in (request.file or {}).items()]
@@ -142,9 +147,10 @@ async def _ask_the_book(recorder: ExampleRecorder) -> None:
     await recorder.call("search", ExampleRequest(body={"query": "gyroscope drift", "top_k": 1}))
     cited = answer["sources"][0]["id"]
     await recorder.call("verify", ExampleRequest(body={"ids": [cited, "0" * 64]}))
-    for _ in range(2):  # the first may not wait for its questions
-        await recorder.call("welcome")
-        await asyncio.sleep(2)
+    for _ in range(300):  # the first may not wait for its questions
+        if (await recorder.call("welcome"))["questions"]:
+            break
+        await asyncio.sleep(0.2)
     await recorder.call("get_citation", ExampleRequest(path={"chunk_id": cited}))
 
 
@@ -197,6 +203,10 @@ async def _go_wrong(recorder: ExampleRecorder, settings: Settings) -> None:
     await recorder.call_failing("ask", ExampleRequest(body={"question": QUESTION, "top_k": 50}))
     await recorder.call_failing("query", ExampleRequest(body={"query": QUESTION, "selected_text": "drift " * 201}))
     await recorder.call_failing("chat", ExampleRequest(body={"query": QUESTION, "session_id": "mine"}))
+    for question in (QUESTION, "And what else?"):
+        once = {"Idempotency-Key": "question-2"}
+        await recorder.call_failing("chat", ExampleRequest(headers=once, body={"query": question}))
+    await recorder.call_wrongly("PUT", "/api/ask")
     await recorder.call_failing("get_document", ExampleRequest(path={"document_id": PUMPS_ID}))
     await recorder.call_failing("ask", ExampleRequest(body={"question": "x" * 2_000_000}))
     await recorder.call_failing(

@@ -22,11 +22,12 @@ import pytest
 from hypothesis import settings as hypothesis_settings
 
 from citewell import wiring
-from citewell.adapters.qdrant_edge.generations import copy_sparse
+from citewell.adapters.qdrant_edge.sparse_files import copy_sparse
 from citewell.adapters.sql.database import Database
 from citewell.answer import flow
 from citewell.answer.reply.markers import NumberedMarkers
 from citewell.ingest.flow import ingest
+from citewell.ingest.walk import FileRules
 from citewell.models import (
     DEFAULT_PROJECT,
     NO_FILTERS,
@@ -181,7 +182,8 @@ def ready(server: PostgresServer) -> str:
 
 
 def settings_for(home: Path, **values: object) -> Settings:
-    return Settings.model_validate({"home": home, "database_url": None, **values})
+    """The database is the one that a test has put into the environment, as for commands; else SQLite."""
+    return Settings.model_validate({"home": home, "database_url": os.environ.get("DATABASE_URL"), **values})
 
 
 def take_in(
@@ -189,8 +191,9 @@ def take_in(
     *paths: Path,
     project: str = DEFAULT_PROJECT,
     prune: bool = False,
-    everything: bool = False,
+    rules: FileRules | None = None,
     base_url: str | None = None,
+    whole_documents: bool = False,
     embedder: str = "minilm",
 ) -> IngestResult:
     """Ingest as the command line does."""
@@ -202,9 +205,9 @@ def take_in(
                 paths,
                 project=Project.named(project),
                 engines=engines,
-                recipe=wiring.ingest_recipe(settings, base_url=base_url),
+                recipe=wiring.ingest_recipe(settings, base_url=base_url, whole_documents=whole_documents),
                 prune=prune,
-                everything=everything,
+                rules=rules,
                 progress=lambda *_: None,
             )
 

@@ -68,7 +68,8 @@ def test_the_readme_s_commands_do_what_it_shows(citewell: Citewell, home: Path, 
 
 
 def test_the_example_book_is_what_the_readme_promises() -> None:
-    files, errors = walk([BOOK])
+    found = walk([BOOK])
+    files, errors = found.files, found.errors
     chapters = [file for file in files if "/" in file.path]
     words = sum(len(parse(file.path, read_bytes(file.location)).text.split()) for file in files)
     assert errors == []

@@ -1,4 +1,4 @@
-"""Whatever scale an embedding model has, a score and a confidence mean the same."""
+"""Whatever scale an embedding model has, what ranking reads and a confidence mean the same."""
 
 import asyncio
 from pathlib import Path

@@ -97,6 +97,9 @@ class NoIndex:
     async def scale(self) -> SimilarityScale:
         raise AssertionError("a selection is answered without the index")
 
+    def problem(self) -> str | None:
+        return None
+
     async def close(self) -> None:
         pass
 

@@ -20,6 +20,13 @@ _SWAPPED_UNITS = {
     "year": "months", "month": "years", "week": "days", "day": "weeks", "hour": "minutes", "minute": "hours",
     "second": "minutes", "km": "miles", "kg": "g", "mg": "g", "cm": "mm", "mm": "cm", "mile": "km", "meter": "feet",
 }  # fmt: skip
+_IDENTIFIER = re.compile(r"`[A-Za-z_@-][\w.()-]{2,40}`|(?<=\s)--[a-z][\w-]+")
+_BOUNDS = {
+    "at most": "at least", "at least": "at most", "up to": "at least", "no more than": "no less than",
+    "more than": "less than", "less than": "more than", "fewer than": "more than", "maximum": "minimum",
+    "minimum": "maximum", "or more": "or less", "or higher": "or lower", "or newer": "or older",
+}  # fmt: skip
+_BOUND = re.compile(rf"\b(?:{'|'.join(_BOUNDS)})\b(?=[^.]{{0,30}}\d)|(?<=\d )(?:or more|or higher|or newer)\b")
 _ASIDE = re.compile(r" \([^()]{3,60}\)|, (?:which|who) [^,]{3,60}(?=,)")
 _OPENING = re.compile(r"^(?:In|On|At|During|After|Since|By|For|With|However|Moreover) ?[^,]{0,50}, ")
 _OPPOSITES = {
@@ -106,10 +113,30 @@ def _swap_unit(sentence: str, _rng: random.Random, _others: Sequence[str]) -> st
     )
 
 
+def _swap_identifier(sentence: str, rng: random.Random, others: Sequence[str]) -> str | None:
+    """Another sentence's identifier, or a flag made of the sentence's own words, as LLMs invent them."""
+    identifiers = list(_IDENTIFIER.finditer(sentence))
+    if not identifiers:
+        return None
+    match = rng.choice(identifiers)
+    words = [word for word in re.findall(r"[a-z]{4,}", sentence) if f"--{word}" not in sentence]
+    foreign = [name for other in rng.sample(others, min(60, len(others))) for name in _IDENTIFIER.findall(other)]
+    own = [f"`--{word}`" for word in words] if "--" in match[0] else [f"`{word}_{words[0]}`" for word in words[1:]]
+    candidates = [name for name in (*foreign, *own) if name != match[0]]
+    return f"{sentence[: match.start()]}{rng.choice(candidates)}{sentence[match.end() :]}" if candidates else None
+
+
+def _flip_bound(sentence: str, _rng: random.Random, _others: Sequence[str]) -> str | None:
+    match = _BOUND.search(sentence)
+    return sentence[: match.start()] + _BOUNDS[match[0]] + sentence[match.end() :] if match else None
+
+
 _EDITS: dict[str, Edit] = {
     "number": _change_number,
     "name": _swap_name,
     "negation": _toggle_negation,
     "opposite": _swap_opposite,
     "unit": _swap_unit,
+    "identifier": _swap_identifier,
+    "bound": _flip_bound,
 }

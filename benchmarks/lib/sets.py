@@ -20,7 +20,7 @@ from citewell import wiring
 from citewell.errors import CitewellError, SettingsError
 from citewell.ingest.flow import ingest
 from citewell.ingest.parse import parse
-from citewell.ingest.readers.mdx import plain_markdown
+from citewell.ingest.readers.markdown import plain_markdown
 from citewell.ingest.walk import SourceFile, walk
 from citewell.models import DEFAULT_PROJECT, IngestResult, Project
 from citewell.settings import Settings
@@ -248,7 +248,7 @@ def read_set(source: Source, home: Path) -> QuestionSet:
             texts = [RawText(row.id, row.text, title=row.title or "", language=row.lang or "") for row in rows]
             return QuestionSet(source, tuple(questions), tuple(texts), folder, _write_corpus(rows, folder), set_home)
         case "docs" | "pdf" | "answers":
-            files, _ = walk([source.corpus])
+            files = walk([source.corpus]).files
             texts = [text for file in files for text in _read_texts(file)]
             return QuestionSet(source, tuple(questions), tuple(texts), source.corpus, {}, set_home)
 

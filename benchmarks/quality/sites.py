@@ -51,7 +51,8 @@ def has_unbalanced_fence(chunk: Chunk) -> bool:
 
 
 async def report(name: str, folder: Path) -> None:
-    files, errors = walk([folder])
+    found = walk([folder])
+    files, errors = found.files, found.errors
     chunks: list[Chunk] = []
     code_in = code_out = uncovered = 0
     async for file, read in read_ahead(files, project=Project.named(name), recipe=wiring.ingest_recipe(Settings())):

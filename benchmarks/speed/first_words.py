@@ -38,10 +38,11 @@ _TOKEN = re.compile(r" ?\w{1,6}|\n+| ?[^\w\s]{1,2}|\s")  # about four characters
 
 
 def shown_at(pipeline: Pipeline, answer: str) -> list[int]:
-    """The numbers of tokens after which a reader sees more words."""
+    """The numbers of tokens after which a reader sees more words, if everything that is checked is shown."""
     tokens = _TOKEN.findall(answer)
-    fed = [pipeline.feed(token) for token in tokens]
-    fed[-1] += pipeline.end()
+    units = [pipeline.feed(token) for token in tokens]
+    units[-1] += pipeline.end()
+    fed = [[piece for unit in checked for piece in unit.pieces] for checked in units]
     return [number for number, pieces in enumerate(fed, 1) if any(_has_words(piece) for piece in pieces)]
 
 

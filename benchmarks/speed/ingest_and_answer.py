@@ -32,7 +32,7 @@ PROJECT = Project.named("benchmark")
 
 
 def windows_of(folder: Path, embedder: MiniLmEmbedder) -> list[list[int]]:
-    files, _ = walk([folder])
+    files = walk([folder]).files
     recipe = wiring.ingest_recipe(Settings())
     passages: dict[str, Embeddable] = {}
     for file in files:

@@ -37,7 +37,7 @@ def parse(folder: Path) -> None:
     """Read the files repeatedly, 20 MB in total, so that starting workers takes little of the time."""
 
     async def run() -> tuple[int, float]:
-        files = [file for file in walk([folder])[0] if file.path.endswith((".md", ".mdx"))]
+        files = [file for file in walk([folder]).files if file.path.endswith((".md", ".mdx"))]
         size = sum(file.location.stat().st_size for file in files)
         many = files * max(1, 20_000_000 // size)
         began = time.perf_counter()

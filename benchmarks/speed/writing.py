@@ -41,6 +41,7 @@ class TimedWriter:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self.model, self.context_tokens = writer.model, writer.context_tokens
+        self.first_words_seconds = writer.first_words_seconds
         self.waited = 0.0
         self.busy: list[float] = []
 

@@ -9,12 +9,15 @@
     │   └── OtherModel          … or with another embedding model
     ├── BadRequest              a request is invalid
     │   └── BadFilter           a search filter is invalid
+    ├── IdempotencyConflict     an Idempotency-Key was used for another request
     ├── ModelError              the embedding model is broken, or its vendor fails
     ├── NotFound                there is no such resource, or the caller may not see it
     ├── Refused                 an API key is missing, wrong, revoked or not sufficient
     ├── TooBusy                 a rate limit or concurrency limit is exceeded
     ├── StoreUnavailable        the database does not respond
-    │   └── IndexUnavailable    the vector store does not respond
+    │   ├── DatabaseUnusable    … or is missing, damaged or another program's
+    │   └── IndexUnavailable    the vector store does not respond, or its files are damaged or missing
+    ├── BackupError             a backup cannot be written, or a file is not a backup
     ├── RerankerUnavailable     the reranker failed; answers use the local ranking
     ├── WriterUnavailable       the LLM failed, or broke off; answers are quotes
     └── in `client/errors.py`   ServerUnreachable, NotCitewell, RequestFailed: errors of the client
@@ -58,11 +61,19 @@ class OtherModel(IndexMismatch):
 
 
 class BadRequest(CitewellError):
-    """The request is invalid."""
+    """The request is invalid; `field` names the part that is."""
+
+    def __init__(self, message: str, *, field: str = "body") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class BadFilter(BadRequest):
     """A filter of a search is invalid."""
+
+
+class IdempotencyConflict(CitewellError):
+    """The Idempotency-Key was used before, for another request."""
 
 
 class ModelError(CitewellError):
@@ -89,8 +100,20 @@ class StoreUnavailable(CitewellError):
     """The database does not respond."""
 
 
+class DatabaseUnusable(StoreUnavailable):
+    """The database is missing, damaged or not Citewell's; it stays so until somebody acts on the reason."""
+
+    def __init__(self, reason: str, *, name: str = "") -> None:
+        super().__init__(f"the database {name} cannot be used: {reason}".replace("  ", " "))
+        self.reason = reason
+
+
+class BackupError(CitewellError):
+    """A backup cannot be written, or a file is not a backup that can be restored."""
+
+
 class IndexUnavailable(StoreUnavailable):
-    """The vector store does not respond."""
+    """The vector store does not respond, or its files are damaged or missing."""
 
 
 class RerankerUnavailable(CitewellError):

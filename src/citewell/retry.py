@@ -118,14 +118,16 @@ async def stream_with_retries(
     policy: RetryPolicy,
     rules: RetryRules,
     max_attempts: int | None = None,
+    deadline: float | None = None,
     recover: Callable[[Exception], bool] = lambda _: False,
 ) -> AsyncGenerator[T, None]:
     """The items of a stream, started again after transient errors as long as it has produced nothing.
 
     `recover` may remove the cause of an error; if it returns true, the stream starts again at once, and the error
-    counts as no attempt. The stream itself has to enforce `attempt_seconds`.
+    counts as no attempt. No attempt starts after `deadline` (in the event loop's time; default: after the policy's
+    time). The stream itself has to enforce it, and `attempt_seconds`.
     """
-    attempts = _Attempts(policy, rules, max_attempts=max_attempts)
+    attempts = _Attempts(policy, rules, max_attempts=max_attempts, deadline=deadline)
     started = False
     while True:
         try:
@@ -149,13 +151,14 @@ class _Attempts:
         *,
         max_attempts: int | None,
         wait_out_rate_limits: bool = False,
+        deadline: float | None = None,
     ) -> None:
         self._policy = policy
         self._rules = rules
         self._remaining = max_attempts or policy.max_attempts
         self._wait_out_rate_limits = wait_out_rate_limits
         self._failures = 0
-        self._deadline = asyncio.get_running_loop().time() + policy.total_seconds
+        self._deadline = deadline or asyncio.get_running_loop().time() + policy.total_seconds
 
     async def wait_for_next(self, error: Exception) -> bool:
         """Wait until the next attempt after this error; False, at once, if there is none."""

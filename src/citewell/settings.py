@@ -9,16 +9,29 @@ from pydantic import AliasChoices, Field, HttpUrl, SecretStr, ValidationError, f
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from citewell.errors import SettingsError
+from citewell.models import UnsupportedPolicy
 
 _log = logging.getLogger("citewell.settings")
 
 _EMBEDDING_SETTINGS = frozenset({"embedding_model", "embedding_base_url", "embedding_api_key", "embedding_dimensions"})
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_SEPARATORS = {"cors_origins": ",", "starter_questions": "\n"}
+_MAX_TITLE, _MAX_WELCOME, _MAX_QUESTION, _MAX_STARTER_QUESTIONS = 100, 1000, 200, 8
 
 
 def _unprefixed(name: str) -> AliasChoices:
     """An environment variable without our prefix, as vendors name theirs."""
     return AliasChoices(name)
+
+
+def _shown_text(text: str, *, most: int) -> str:
+    """Text that a page shows; a terminal prints it, too, so it has no control characters but line breaks."""
+    if len(text) > most:
+        raise ValueError(f"should have at most {most} characters, has {len(text)}")
+    if control := _CONTROL.search(text):
+        raise ValueError(f"should have no control character such as {control[0]!r}")
+    return text
 
 
 class Settings(BaseSettings):
@@ -97,14 +110,41 @@ class Settings(BaseSettings):
         None, ge=0, le=2, description="Temperature of the LLM. Default: the vendor's."
     )
     llm_timeout_seconds: float = Field(
-        30.0, gt=0, description="Timeout of the LLM: how long it may send nothing, in seconds."
+        30.0,
+        gt=0,
+        description="How long the first words of an answer may take in seconds, retries included; then, how long the "
+        "LLM may send nothing. Raise it for a model that thinks for long.",
     )
-    strict: bool = Field(False, description="Remove sentences that no passage supports, instead of marking them.")
+    unsupported: UnsupportedPolicy = Field(
+        "fold",
+        description="What becomes of an LLM's sentences that no passage supports. `drop` leaves them out. `fold` "
+        "leaves them out if the rest answers, otherwise gives them folded below quotations. `show` shows those that "
+        "cite a passage, marked.",
+    )
+    strict: bool = Field(False, description="Old name of `CITEWELL_UNSUPPORTED=drop`, which wins if both are set.")
     threads: int = Field(0, ge=0, description="Threads of the local embedding model; 0 uses every core.")
     chunk_smallest: int = Field(500, description="Minimum size of a chunk in tokens, if its section is as long.")
     chunk_largest: int = Field(800, description="Maximum size of a chunk in tokens; only a code block may be longer.")
     chunk_overlap: int = Field(100, description="Overlap of neighbouring chunks in tokens.")
     base_url: str | None = Field(None, description="URL where the documents are published, for links in citations.")
+    title: str | None = Field(
+        None,
+        description="What your documents are called, on one line. The chat shows it, and a refusal says it: "
+        '"This is not covered by Robotics Handbook." It is public.',
+    )
+    welcome: str | None = Field(
+        None, description="Plain text that the chat shows above the first question, instead of its own introduction."
+    )
+    logo: Path | None = Field(
+        None,
+        description="Image file for the header of the chat: `.svg`, `.png`, `.jpg`, `.webp` or `.gif`, at most 1 MB. "
+        "It is public.",
+    )
+    starter_questions: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Questions that the chat offers to begin with in the default project, separated by vertical bars "
+        "or line breaks, at most 8. Default: questions made from the documents' headings.",
+    )
     max_concurrent_requests: int = Field(
         10, ge=1, description="Maximum number of requests at the same time; more get status 429."
     )
@@ -163,6 +203,11 @@ class Settings(BaseSettings):
             return "custom"
         return "gemini" if self.gemini_api_key else "openai" if self.openai_api_key else "none"
 
+    @property
+    def unsupported_policy(self) -> UnsupportedPolicy:
+        """What becomes of unsupported sentences, by `unsupported` or its old name `strict`."""
+        return "drop" if self.strict and "unsupported" not in self.model_fields_set else self.unsupported
+
     @field_validator("cors_origins", mode="before")
     @classmethod
     def _origins(cls, value: object) -> object:
@@ -173,6 +218,28 @@ class Settings(BaseSettings):
             raise ValueError(f"{invalid[0]!r} is no origin such as https://docs.example.org")
         return origins
 
+    @field_validator("title")
+    @classmethod
+    def _one_line(cls, value: str | None) -> str | None:
+        return _shown_text(" ".join((value or "").split()), most=_MAX_TITLE) or None
+
+    @field_validator("welcome")
+    @classmethod
+    def _paragraphs(cls, value: str | None) -> str | None:
+        return _shown_text("\n".join((value or "").strip().splitlines()), most=_MAX_WELCOME) or None
+
+    @field_validator("starter_questions", mode="before")
+    @classmethod
+    def _questions(cls, value: object) -> object:
+        parts = re.split(r"[|\r\n]+", value) if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple):
+            return value
+        lines = (" ".join(str(part).split()) for part in parts)
+        questions = tuple(_shown_text(line, most=_MAX_QUESTION) for line in lines if line)
+        if len(questions) > _MAX_STARTER_QUESTIONS:
+            raise ValueError(f"should be at most {_MAX_STARTER_QUESTIONS} questions, has {len(questions)}")
+        return questions
+
     def as_environment(self) -> dict[str, str]:
         """The settings as environment variables, to start another process with."""
         environment: dict[str, str] = {}
@@ -180,8 +247,9 @@ class Settings(BaseSettings):
             value = getattr(self, name)
             if isinstance(value, SecretStr):
                 value = value.get_secret_value()
+            separator = _SEPARATORS.get(name, "")
             environment[variable(name)] = (
-                ",".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+                separator.join(value) if isinstance(value, tuple) else "" if value is None else str(value)
             )
         return environment
 
@@ -216,9 +284,8 @@ def read_settings() -> Settings:
         variable_name = (
             name if field is None or field.validation_alias else f"CITEWELL_{name.upper().removeprefix('CITEWELL_')}"
         )
-        raise SettingsError(
-            f"{variable_name}={first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
-        ) from error
+        reason = first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{variable_name}={first['input']!r}: {reason[0].lower()}{reason[1:]}") from error
 
 
 def as_markdown() -> str:

@@ -1,13 +1,14 @@
-"""Creates the configured engines: one `match` per port. The only module that knows both settings and adapters."""
+"""Creates the configured engines: one `match` per port. With `home.py`, all that knows both settings and adapters."""
 
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import assert_never
 
+from citewell import home
 from citewell.adapters.sql import (
     Database,
     SqlEvaluations,
@@ -65,15 +66,19 @@ def check_settings(settings: Settings) -> None:
     _reranker(settings)
     _embedder(settings)
     _writer(settings)
-    check_database_url(_database_location(settings))
+    check_database_url(home.database_location(settings))
 
 
 @asynccontextmanager
-async def open_for_answers(settings: Settings) -> AsyncIterator[AnswerResources]:
+async def open_for_answers(settings: Settings, *, database_may_fail: bool = False) -> AsyncIterator[AnswerResources]:
     """The engines that answer questions, open until the context ends."""
     reranker, reader, writer = _reranker(settings), _reader(settings), _writer(settings)
-    async with _open_embedder(settings) as embedder, _open_database(_database_location(settings)) as database:
-        index = _index(settings, embedder)
+    async with (
+        _open_embedder(settings) as embedder,
+        home.open_database(settings, may_fail=database_may_fail) as database,
+    ):
+        library = SqlLibrary(database)
+        index = _index(settings, embedder, library)
         try:
             engines = AnswerEngines(
                 embedder=embedder,
@@ -81,10 +86,11 @@ async def open_for_answers(settings: Settings) -> AsyncIterator[AnswerResources]
                 reranker=reranker,
                 reader=reader,
                 writer=writer,
-                strict=settings.strict,
+                unsupported=settings.unsupported_policy,
                 decline_below=settings.decline_below,
+                title=settings.title or "",
             )
-            yield AnswerResources(engines=engines, library=SqlLibrary(database))
+            yield AnswerResources(engines=engines, library=library)
         finally:
             if writer:
                 await writer.close()
@@ -96,15 +102,19 @@ async def open_for_answers(settings: Settings) -> AsyncIterator[AnswerResources]
 
 @asynccontextmanager
 async def open_for_ingest(
-    settings: Settings, *, wait: bool, on_wait: Callable[[], None]
+    settings: Settings, *, wait: bool, on_wait: Callable[[], None], rebuild: bool = False
 ) -> AsyncIterator[IngestEngines]:
-    """The engines for an ingest, under two locks: of the home folder, and of a database that others may share."""
+    """The engines for an ingest, under two locks: of the home folder, and of a database that others may share.
+
+    `rebuild` begins with an empty database where the old one is missing or damaged.
+    """
     async with (
         _open_embedder(settings) as embedder,
         writer_lock(settings.home, wait=wait, on_wait=on_wait),
-        _open_database(_database_location(settings), statement_seconds=_INGEST_STATEMENT_SECONDS) as database,
+        home.open_database(settings, statement_seconds=_INGEST_STATEMENT_SECONDS, rebuild=rebuild) as database,
         database.sole_writer(wait=wait, on_wait=on_wait),
     ):
+        home.remove_leftovers(settings)
         yield _ingest_engines(settings, database, embedder)
 
 
@@ -114,22 +124,40 @@ def is_ingest_running(settings: Settings) -> bool:
 
 
 @asynccontextmanager
-async def open_for_preview(settings: Settings) -> AsyncIterator[IngestEngines]:
-    """The engines for a dry run: no lock, and if there is no library yet, a temporary one."""
-    location = _database_location(settings)
+async def open_for_preview(settings: Settings, *, rebuild: bool = False) -> AsyncIterator[IngestEngines]:
+    """The engines for a dry run: no lock, and a temporary library if there is none yet, or with `rebuild`."""
+    location = home.database_location(settings)
+    exists = await database_exists(location) or (isinstance(location, Path) and home.has_index(settings))
     with TemporaryDirectory() as temporary:
-        exists = await database_exists(location)
+        empty = settings.model_copy(update={"home": Path(temporary), "database_url": None})
         async with (
             _open_embedder(settings) as embedder,
-            _open_database(location if exists else Path(temporary, "citewell.db")) as database,
+            home.open_database(settings if exists and not rebuild else empty) as database,
         ):
             yield _ingest_engines(settings, database, embedder)
 
 
+@asynccontextmanager
+async def open_for_restore(
+    settings: Settings, backup: Path, *, overwrite: bool, wait: bool, on_wait: Callable[[], None]
+) -> AsyncIterator[tuple[home.StagedBackup, Callable[[], AbstractAsyncContextManager[IngestEngines]]]]:
+    """A copy of a backup, and how to open the engines over it, under the writer's lock."""
+    async with _open_embedder(settings) as embedder, writer_lock(settings.home, wait=wait, on_wait=on_wait):
+        with home.stage_backup(settings, backup, overwrite=overwrite, model=embedder.model) as staged:
+
+            @asynccontextmanager
+            async def open_copy() -> AsyncIterator[IngestEngines]:
+                async with staged.open(statement_seconds=_INGEST_STATEMENT_SECONDS) as database:
+                    yield _ingest_engines(settings, database, embedder)
+
+            yield staged, open_copy
+
+
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What is stored beside the library."""
+    """What is in the database: the library, and what is stored beside it."""
 
+    library: Library
     sessions: Sessions
     keys: Keys
     uploads: Uploads
@@ -140,10 +168,11 @@ class Stores:
 
 
 @asynccontextmanager
-async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
+async def open_stores(settings: Settings, *, database_may_fail: bool = False) -> AsyncIterator[Stores]:
     """The stores only: no model, no index, no lock."""
-    async with _open_database(_database_location(settings)) as database:
+    async with home.open_database(settings, may_fail=database_may_fail) as database:
         yield Stores(
+            library=SqlLibrary(database),
             sessions=SqlSessions(database),
             keys=SqlKeys(database),
             uploads=SqlUploads(database),
@@ -176,24 +205,10 @@ async def _open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
         await embedder.close()
 
 
-@asynccontextmanager
-async def _open_database(location: Path | str, *, statement_seconds: float | None = None) -> AsyncIterator[Database]:
-    database = await Database.open(location, statement_seconds=statement_seconds)
-    try:
-        yield database
-    finally:
-        await database.close()
-
-
-def _database_location(settings: Settings) -> Path | str:
-    """The URL of the database, or else the path of its file."""
-    return settings.database_url.get_secret_value() if settings.database_url else settings.home / "citewell.db"
-
-
-def ingest_recipe(settings: Settings, *, base_url: str | None = None) -> Recipe:
+def ingest_recipe(settings: Settings, *, base_url: str | None = None, whole_documents: bool = False) -> Recipe:
     """How an ingest reads and chunks files."""
     size = ChunkSize(smallest=settings.chunk_smallest, largest=settings.chunk_largest, overlap=settings.chunk_overlap)
-    return Recipe(size=size, base_url=base_url or settings.base_url)
+    return Recipe(size=size, base_url=base_url or settings.base_url, whole_documents=whole_documents)
 
 
 def _embedder(settings: Settings) -> Embedder:
@@ -272,12 +287,17 @@ def _url(url: object) -> str | None:
     return str(url).rstrip("/") if url else None
 
 
-def _index(settings: Settings, embedder: Embedder) -> Index:
+def _index(settings: Settings, embedder: Embedder, library: Library) -> Index:
     match settings.index:
         case "qdrant-edge":
             from citewell.adapters.qdrant_edge import QdrantEdgeIndex
 
-            return QdrantEdgeIndex(settings.home / "index", model=embedder.model, dimensions=embedder.dimensions)
+            return QdrantEdgeIndex(
+                settings.home / "index",
+                model=embedder.model,
+                dimensions=embedder.dimensions,
+                expected_generation=library.generation,
+            )
         case never:
             assert_never(never)
 

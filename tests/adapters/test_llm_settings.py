@@ -88,18 +88,21 @@ def test_nothing_of_an_llm_is_loaded_where_none_writes(tmp_path: Path) -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_the_terminal_shows_what_the_model_wrote_and_what_nothing_bears_out(
-    citewell: Citewell, book_home: Path
-) -> None:
-    said = "Gyroscopes drift because a bias is integrated [1]. Napoleon built 47 lighthouses on Mars in 1811 [1]."
+def test_the_terminal_shows_what_the_model_wrote_and_what_nothing_supports(citewell: Citewell, book_home: Path) -> None:
+    said = "Integrating a bias makes the result drift [1]. Napoleon built 47 lighthouses on Mars in 1811"
+    said = f"{said} [1]. He liked cheese."
     with LLM(Says(said), Says(said), Fails(500)) as llm:
         model = {"CITEWELL_LLM_BASE_URL": llm.url, "CITEWELL_LLM_MODEL": MODEL, "CITEWELL_LLM_API_KEY": KEY}
+        model |= {"CITEWELL_UNSUPPORTED": "show"}
         asked = ("ask", "Why do gyroscopes drift?")
         shown = citewell(*asked, CITEWELL_HOME=str(book_home), **model)
         as_json = citewell(*asked, "--json", CITEWELL_HOME=str(book_home), **model)
         quoted = citewell(*asked, CITEWELL_HOME=str(book_home), **model)
-    assert shown.stdout.startswith("Gyroscopes drift because a bias is integrated [1]. Napoleon")
+    assert shown.stdout.startswith("Integrating a bias makes the result drift [1]. Napoleon")
     assert "Not supported by the sources:\n  Napoleon built 47 lighthouses" in shown.stdout
+    assert "also wrote a sentence that the sources do not clearly support; not shown here." in shown.stdout
+    assert "cheese" not in shown.stdout, "a terminal cannot fold"
+    assert '"unsupported": ["He liked cheese."]' in as_json.stdout
     assert '"verdict": "unsupported"' in as_json.stdout
     assert "The language model is unavailable" in quoted.stdout
     assert "[1]" in quoted.stdout

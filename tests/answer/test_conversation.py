@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,8 +20,8 @@ from citewell.answer.conversation import (
     last_event,
     read_history,
 )
-from citewell.errors import BadRequest
-from citewell.models import DEFAULT_PROJECT, Owner, Project
+from citewell.errors import IdempotencyConflict
+from citewell.models import DEFAULT_PROJECT, Owner, Project, StoredExchange
 from tests.conftest import settings_for
 
 pytestmark = pytest.mark.anyio
@@ -76,8 +78,29 @@ async def test_the_same_key_replays_the_stored_exchange(conversation: Conversati
     first = await conversation.ask(key="once")
     assert await conversation.ask(key="once") == first
     assert len(await conversation.history()) == 1
-    with pytest.raises(BadRequest):
+    with pytest.raises(IdempotencyConflict):
         await conversation.begin("Something else?", key="once")
+
+
+async def test_an_exchange_stored_without_a_fingerprint_is_replayed_by_its_question(conversation: Conversation) -> None:
+    """Older versions stored none."""
+    first = await conversation.ask()
+    stored = replace(first.to_stored(), session_id=conversation.session_id)
+    await conversation.sessions.record(stored, OWNER, idempotency_key="old")
+    assert (await conversation.ask(key="old")).text == first.text
+    with pytest.raises(IdempotencyConflict):
+        await conversation.begin("Something else?", key="old")
+
+
+async def test_two_requests_with_one_key_at_the_same_time_do_not_get_each_other_s_answer(
+    conversation: Conversation,
+) -> None:
+    first, second = await conversation.begin(key="once"), await conversation.begin("What is torque?", key="once")
+    engines = conversation.answers.engines
+    assert (await last_event(first.stream(engines, render, buffered=True))).query == QUERY
+    with pytest.raises(IdempotencyConflict):
+        await last_event(second.stream(engines, render, buffered=True))
+    assert [record.query for record in await conversation.history()] == [QUERY]
 
 
 async def test_a_reader_who_leaves_half_way_leaves_an_incomplete_exchange(conversation: Conversation) -> None:
@@ -96,3 +119,13 @@ async def test_the_exchanges_before_are_the_context_of_a_question(conversation: 
     record = await conversation.ask()
     (context,) = (await conversation.begin("And what helps?")).context
     assert (context.question, context.answer) == (QUERY, record.text)
+
+
+async def test_a_clock_that_is_set_back_does_not_reorder_the_conversation(conversation: Conversation) -> None:
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    earlier = StoredExchange(conversation.session_id, tomorrow, QUERY, "They drift because a bias is integrated.")
+    await conversation.sessions.record(earlier, OWNER)
+    await conversation.ask("And what helps?")
+    assert [record.query for record in await conversation.history()] == [QUERY, "And what helps?"]
+    (_, latest) = (await conversation.begin("Why is that?")).context
+    assert latest.question == "And what helps?"

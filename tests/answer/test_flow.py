@@ -56,7 +56,7 @@ def test_what_the_book_does_not_say_is_declined_with_the_nearest_topics(book_hom
     assert answer.mode == "no_results"
     assert answer.confidence == 0
     assert answer.cited == ()
-    assert "not covered by this book" in text
+    assert "not covered by these documents" in text
     topics = [passage.chunk.topic for passage in answer.nearest]
     assert 1 <= len(topics) <= 3
     assert all(f"“{topic}”" in text for topic in topics)
@@ -159,5 +159,5 @@ def test_the_operator_decides_how_likely_an_answer_must_be_right(book_home: Path
     assert ask(book_home, question, decline_below=0.0)[1].mode == "full"
     text, answer = ask(book_home, question, decline_below=1.0)
     assert (answer.mode, answer.confidence) == ("no_results", 0)
-    assert "The nearest topics it covers are" in text
+    assert "The nearest topics they cover are" in text
     assert Settings().decline_below == DECLINE_BELOW

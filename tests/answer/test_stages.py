@@ -39,6 +39,9 @@ class OnePage:
     async def scale(self) -> SimilarityScale:
         return IDENTITY_SCALE
 
+    def problem(self) -> str | None:
+        return None
+
     async def close(self) -> None:
         pass
 
@@ -162,6 +165,6 @@ async def test_a_damaged_index_is_unavailable_and_names_no_folder(broken: Path) 
 def test_the_doctor_mends_a_damaged_index(broken: Path, citewell: Citewell) -> None:
     found = citewell("doctor", home=broken)
     assert found.returncode == 1
-    assert "cannot be read" in found.stdout + found.stderr
+    assert "is damaged: shard/edge_config.json has 25 bytes instead of" in found.stdout
     assert "Repaired." in citewell("doctor", "--fix", home=broken).stdout
     assert citewell("search", "gyroscope", home=broken).returncode == 0

@@ -15,8 +15,9 @@ _PAGE = """<!doctype html>
 <body><main><h1>{title}</h1>
 <p id="text">A gyroscope measures rate of turn. Its bias wanders with temperature, and what it adds up drifts away.</p>
 <p><a href="/gyroscopes.html">Gyroscopes</a> <a href="/feet.html">Feet</a></p></main>
-<script src="{server}/widget.js" {attributes}></script>
+{tag}
 </body></html>"""
+_TAG = '<script src="{server}/widget.js" {attributes}></script>'
 _STYLE = """body { font: 17px/1.6 Georgia, serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem; }
 body { color: #222; background: #fff; }
 """
@@ -33,10 +34,13 @@ class Host:
     head: str = ""
     style: str = ""
     policy: str = ""
+    tag: str = ""
+    """The script tag as it is; made of the server and the attributes where it is left out."""
 
     def page(self, path: str) -> str:
         title = path.strip("/").removesuffix(".html").title()
-        return _PAGE.format(title=title, **vars(self))
+        tag = self.tag or _TAG.format(**vars(self))
+        return _PAGE.format(**{**vars(self), "title": title, "tag": tag})
 
 
 @contextmanager

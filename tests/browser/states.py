@@ -15,6 +15,9 @@ from tests.http.live import Held, WaitingIndex, live
 from tests.http.llm.server import saying
 
 UNSURE = "Why is it harder for a machine to do what a toddler does than to win at chess?"
+TITLE = "Physical AI: Building Humanoid Robots"
+LOGO = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><circle cx="4" cy="4" r="4" fill="#c2410c"/></svg>'
+TRUE = "A gyroscope bias of 0.01 °/s becomes 0.6° after one minute and 36° after one hour"
 SELECTION = "A gyroscope measures rate of turn. Its bias wanders with temperature."
 
 
@@ -23,6 +26,28 @@ def empty(stage: Stage) -> Iterator[Page]:
     page = stage.opened(f"{stage.site.address}/chat")
     expect(page.locator(".questions button").first).to_be_visible()
     yield page
+
+
+@contextmanager
+def titled(stage: Stage) -> Iterator[Page]:
+    logo = stage.folder / "logo.svg"
+    logo.write_text(LOGO)
+    welcome = "Ask anything about the handbook.\nEvery answer shows where it comes from."
+    branding = {"logo": logo, "welcome": welcome, "starter_questions": (COVERED, "What is a capture point?")}
+    with live(at(stage.home, title=TITLE, **branding)) as server:
+        page = stage.opened(f"{server.address}/chat")
+        expect(page.locator("img.logo")).to_be_visible()
+        expect(page.locator(".questions button").first).to_be_visible()
+        yield page
+
+
+@contextmanager
+def refused(stage: Stage) -> Iterator[Page]:
+    with empty(stage) as page:
+        page.get_by_label("Your question").fill("Why? " * 6401)
+        page.keyboard.press("Enter")
+        expect(page.locator(".problem")).to_be_visible()
+        yield page
 
 
 @contextmanager
@@ -42,7 +67,8 @@ def excerpt(stage: Stage) -> Iterator[Page]:
 
 @contextmanager
 def source(stage: Stage) -> Iterator[Page]:
-    with answered(stage) as page:
+    with titled(stage) as page:
+        ask(page, COVERED)
         page.locator("button.mark").first.click()
         expect(page.locator("dialog.panel mark.cited").first).to_be_visible()
         yield page
@@ -123,7 +149,7 @@ def writing(stage: Stage) -> Iterator[Page]:
 @contextmanager
 def growing(stage: Stage) -> Iterator[Page]:
     """Half of an answer that a model is still writing."""
-    half = "Gyroscopes drift because their bias wanders with temperature. A second sentence has"
+    half = f"{TRUE}. A second sentence has"
     with _written(stage, lambda _: Says(half, hang=True)) as page:
         page.get_by_label("Your question").fill(COVERED)
         page.keyboard.press("Enter")
@@ -134,13 +160,28 @@ def growing(stage: Stage) -> Iterator[Page]:
 
 @contextmanager
 def doubted(stage: Stage) -> Iterator[Page]:
-    """A model's answer of which some is not borne out."""
+    """A model's answer of which some is not supported, where the operator wants to show that."""
+    mind = saying(lambda at: f"{TRUE} [{at(TRUE)}]. A baker in Lyon invented it [{at(TRUE)}]. It is cheap in bulk.")
+    with _written(stage, mind, unsupported="show") as page:
+        ask(page, COVERED)
+        expect(page.locator(".doubt")).to_have_count(1)
+        expect(page.locator(".beside")).to_contain_text("It is cheap in bulk.")
+        yield page
 
-    true = "A gyroscope bias of 0.01 °/s becomes 0.6° after one minute and 36° after one hour"
-    mind = saying(lambda at: f"{true} [{at(true)}]. A baker in Lyon invented it [{at(true)}]. It is cheap in bulk.")
+
+@contextmanager
+def folded(stage: Stage) -> Iterator[Page]:
+    """Quotations, and what a model wrote instead, unfolded: too little of it is supported."""
+    mind = saying(
+        lambda at: f"Gyroscope bias makes many robots drift, some say [{at(TRUE)}]. A baker in Lyon built them."
+    )
     with _written(stage, mind) as page:
         ask(page, COVERED)
-        expect(page.locator(".doubt")).to_have_count(2)
+        expect(page.locator(".beside")).not_to_have_attribute("open", "")
+        expect(page.get_by_text("A baker in Lyon")).to_be_hidden()
+        page.locator(".beside summary").click()
+        expect(page.get_by_text("A baker in Lyon")).to_be_visible()
+        page.locator(".beside").scroll_into_view_if_needed()
         yield page
 
 
@@ -258,8 +299,8 @@ def widget_closed(stage: Stage) -> Iterator[Page]:
 
 @contextmanager
 def widget_open(stage: Stage) -> Iterator[Page]:
-    with _hosted(stage) as page:
-        page.get_by_role("button", name="Ask the book").click()
+    with _hosted(stage, title=TITLE) as page:
+        page.get_by_role("button", name="Ask the documents").click()
         ask(page, COVERED)
         yield page
 
@@ -267,7 +308,7 @@ def widget_open(stage: Stage) -> Iterator[Page]:
 @contextmanager
 def widget_writing(stage: Stage) -> Iterator[Page]:
     with LLM(Says(hang=True)) as llm, _hosted(stage, llm_base_url=llm.url, llm_model=MODEL, llm_api_key=KEY) as page:
-        page.get_by_role("button", name="Ask the book").click()
+        page.get_by_role("button", name="Ask the documents").click()
         page.get_by_label("Your question").fill(COVERED)
         page.keyboard.press("Enter")
         expect(page.locator(".typing")).to_have_text("Writing the answer…")
@@ -316,9 +357,10 @@ def library_key(stage: Stage) -> Iterator[Page]:
 
 State = Callable[[Stage], AbstractContextManager[Page]]
 STATES: list[State] = [
-    empty, answered, excerpt, source, formatted, formulas, uncovered, unsure, outside_selection, waiting, writing,
-    growing, stopped, doubted, silent, offline, busy, unavailable, cut, nothing_there, key_asked, outdated,
-    right_to_left, widget_closed, widget_open, widget_writing, widget_source, widget_selection, library, library_key,
+    empty, titled, refused, answered, excerpt, source, formatted, formulas, uncovered, unsure,
+    outside_selection, waiting, writing, growing, stopped, doubted, folded, silent, offline, busy, unavailable, cut,
+    nothing_there, key_asked, outdated, right_to_left, widget_closed, widget_open, widget_writing, widget_source,
+    widget_selection, library, library_key,
 ]  # fmt: skip
 
 
@@ -346,8 +388,11 @@ def _held(stage: Stage) -> Iterator[Page]:
 
 
 @contextmanager
-def _written(stage: Stage, *replies: Says | Fails | Mind) -> Iterator[Page]:
-    with LLM(*replies) as llm, live(at(stage.home, llm_base_url=llm.url, llm_model=MODEL, llm_api_key=KEY)) as server:
+def _written(stage: Stage, *replies: Says | Fails | Mind, **values: object) -> Iterator[Page]:
+    with (
+        LLM(*replies) as llm,
+        live(at(stage.home, llm_base_url=llm.url, llm_model=MODEL, llm_api_key=KEY, **values)) as server,
+    ):
         yield stage.opened(f"{server.address}/chat")
 
 

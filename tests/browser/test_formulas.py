@@ -102,7 +102,7 @@ def test_their_style_loads_nothing(chat: Page) -> None:
 
 def test_what_is_selected_holds_its_formulas_as_they_were_written(chat: Page) -> None:
     expect(ask(chat, QUESTION).locator("div.formula math")).to_be_visible()
-    chat.get_by_role("heading", name="Ask the book").click()
+    chat.get_by_role("heading", name="Ask the documents").click()
     chat.evaluate("getSelection().selectAllChildren(document.querySelector('.words'))")
     chat.get_by_role("button", name="Ask about this").click()
     expect(chat.locator(".chip q")).to_contain_text(r"\ddot{q}")
@@ -147,6 +147,6 @@ def test_a_widget_on_another_site_shows_them_under_a_strict_policy(site: Live, o
         host.server = server.address
         host.policy = strict(host.server)
         page = opened(f"{host.address}/x.html")
-        page.get_by_role("button", name="Ask the book").click()
+        page.get_by_role("button", name="Ask the documents").click()
         expect(ask(page, QUESTION).locator("div.formula math")).to_be_visible()
         page.close()

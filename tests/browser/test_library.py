@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from citewell.models import IngestRun, Project
 from tests import commands
-from tests.browser.conftest import Opens, Watched, at, take_in
+from tests.browser.conftest import Opens, Watched, ask, at, take_in
 from tests.conftest import copied, made_once
 from tests.http.conftest import DEFAULT, made_key
 from tests.http.live import Live, live
@@ -78,6 +78,26 @@ def test_documents_are_listed_counted_and_found(library: Page) -> None:
     expect(documents.get_by_role("row", name="Valves")).to_be_visible()
     library.get_by_label("Find a document").fill("nothing of the kind")
     expect(documents).to_contain_text("No document matches.")
+
+
+def test_a_document_that_is_stored_whole_is_shown_and_cited(tmp_path: Path, docs: Path, opened: Opens) -> None:
+    take_in(tmp_path / "whole", docs, whole_documents=True)
+    with live(at(tmp_path / "whole")) as server:
+        page = opened(f"{server.address}/library")
+        documents = _part(page, "Documents")
+        documents.get_by_role("row", name="Pumps").get_by_role("button", name="1").click()
+        expect(documents.locator("summary")).to_have_text("Pumps lines 1–7")
+        documents.locator("summary").click()
+        expect(documents.locator(".chunks")).to_contain_text("Fill the casing")
+        page.goto(f"{server.address}/chat")
+        ask(page, COVERED).locator("button.mark").first.click()
+        expect(page.locator("dialog.panel mark.cited")).to_contain_text("A pump moves water uphill")
+        expect(page.locator("dialog.panel .facts")).to_contain_text("line 3")
+        expect(page.locator("dialog.panel .facts")).not_to_contain_text("part")
+        page.reload()
+        page.locator(".message.assistant button.mark").first.click()
+        expect(page.locator("dialog.panel mark.cited")).to_contain_text("A pump moves water uphill")
+        page.close()
 
 
 def test_a_document_that_failed_says_why(library: Page, server: Live) -> None:

@@ -160,11 +160,11 @@ def test_what_the_selection_does_not_say_the_whole_book_may(page: Page) -> None:
     answer = ask(page, "What is a capture point?")
     expect(answer).to_have_attribute("data-standing", "outside-selection")
     expect(answer).to_contain_text("Your selection does not answer this.")
-    answer.get_by_role("button", name="Ask the whole book").click()
+    answer.get_by_role("button", name="Search all documents").click()
     whole = page.locator(".message.assistant").nth(1)
     expect(whole).to_have_attribute("data-standing", "answered")
     expect(whole).to_contain_text("capture point", ignore_case=True)
-    page.locator(".chip").get_by_role("button", name="Ask the whole book instead").click()
+    page.locator(".chip").get_by_role("button", name="Search all documents instead").click()
     expect(page.locator(".chip")).to_have_count(0)
     expect(ask(page, "What is a capture point?")).to_have_attribute("data-standing", "answered")
 

@@ -106,8 +106,8 @@ def test_nothing_of_it_is_left_when_it_is_destroyed(host: Host, opened: Opens) -
 
 
 @pytest.mark.parametrize(("attributes", "lang", "title", "direction"), [
-    ('data-lang="de"', "en", "Frag das Buch", "ltr"), ('data-lang="ar"', "en", "اسأل الكتاب", "rtl"),
-    ('data-lang="tlh"', "en", "Ask the book", "ltr"), ("", "fr-CA", "Interroger le livre", "ltr"),
+    ('data-lang="de"', "en", "Frag die Dokumente", "ltr"), ('data-lang="ar"', "en", "اسأل المستندات", "rtl"),
+    ('data-lang="tlh"', "en", "Ask the documents", "ltr"), ("", "fr-CA", "Interroger les documents", "ltr"),
     ('data-title="Ask our manual"', "de", "Ask our manual", "ltr"),
 ])  # fmt: skip
 def test_it_speaks_as_the_site_does(
@@ -186,5 +186,5 @@ def test_in_a_sandbox_it_opens_and_says_what_is_missing(host: Host, page: Page, 
             frame.src = "/feet.html"; frame.width = frame.height = 600; document.body.append(frame) }"""
     )
     inside = page.frame_locator("iframe")
-    inside.get_by_role("button", name="Ask the book").click()
+    inside.get_by_role("button", name="Ask the documents").click()
     expect(inside.get_by_text("does not allow requests from this site").first).to_be_visible()

@@ -4,6 +4,7 @@ The page's policy is switched off in these tests: the renderer has to hold by it
 payload would have made of it, too: an element or an attribute that nobody of ours makes.
 """
 
+import html
 import json
 from collections.abc import Callable, Iterator
 from itertools import accumulate
@@ -34,7 +35,8 @@ _LEFT_BEHIND = """() => {
     for (const one of root.querySelectorAll('*')) {
       if (one.shadowRoot) look(one.shadowRoot);
       const inside = one.closest('.chat, .frame, .tip, .about, .parts, .picker');
-      if (inside && FOREIGN.includes(one.localName)) found.push(one.outerHTML);
+      const logo = one.matches('img.logo') && /^http:\\/\\/127\\.0\\.0\\.1:\\d+\\/logo$/.test(one.src);
+      if (inside && FOREIGN.includes(one.localName) && !logo) found.push(one.outerHTML);
       const formula = one.closest('math');
       if (formula && !(formula.closest('.formula.set') && one.namespaceURI === MATH)) found.push(one.outerHTML);
       if (one.localName === 'svg' && one.getAttribute('aria-hidden') !== 'true') found.push(one.outerHTML);
@@ -119,7 +121,7 @@ def test_a_server_that_says_payloads_everywhere_runs_nothing(
         page.route("**/widget/math.js", lambda route: route.fulfill(response=route.fetch(), headers=_SCRIPT))
         page.goto(f"{site.address}/chat" if where == "page" else f"{host.address}/x.html")
         if where == "widget":
-            page.get_by_role("button", name="Ask the book").click()
+            page.get_by_role("button", name="Ask the documents").click()
         for said in PAYLOADS:
             page.get_by_label("Your question").fill(said)
             page.keyboard.press("Enter")
@@ -196,6 +198,32 @@ def test_a_library_of_payloads_runs_nothing(site: Live, trapped: Callable[[str],
     trap.check()
 
 
+def test_an_operator_s_payloads_run_nothing(tmp_path: Path, trapped: Callable[[str], Trap]) -> None:
+    """In the title, the welcome and the starter questions, by settings and by attributes of the widget."""
+    (tmp_path / "pumps.md").write_text("# Pumps\n\nA pump moves water uphill.\n")
+    home = tmp_path / "home"
+    assert take_in(home, tmp_path / "pumps.md", embedder="hashing").errors == ()
+    for first in range(0, len(PAYLOADS), 6):
+        some = [" ".join(payload.split()) for payload in PAYLOADS[first : first + 6]]
+        texts = {"title": some[0][:100], "welcome": "\n".join(some), "starter_questions": tuple(some)}
+        with hosting() as host, live(at(home, embedder="hashing", decline_below=1, **texts)) as server:
+            trap = trapped(f"{server.address}/chat")
+            expect(trap.page.locator(".questions button")).to_have_text(some)
+            expect(trap.page.locator(".intro")).to_have_text(texts["welcome"])
+            expect(trap.page.locator(".top h1")).to_have_text(texts["title"])
+            ask(trap.page, "Why?")
+            expect(trap.page.locator(".headline")).to_have_text(f"This is not covered by {texts['title']}.")
+            trap.check(some[0])
+            host.server = server.address
+            quoted = [html.escape(text) for text in some]
+            host.attributes = f'data-title="{quoted[0]}" data-welcome="{quoted[0]}" data-questions="{"|".join(quoted)}"'
+            trap = trapped(f"{host.address}/x.html")
+            trap.page.locator(".bubble-button").click()
+            expect(trap.page.locator(".intro")).to_have_text(some[0])
+            trap.check(some[0])
+            trap.page.close()
+
+
 def test_a_book_of_payloads_runs_nothing(tmp_path: Path, trapped: Callable[[str], Trap]) -> None:
     """Through the real readers, index and doors: in file names, titles, headings and text."""
     folder = tmp_path / "book"
@@ -266,6 +294,7 @@ def _answer(payload: str) -> dict[str, Any]:
     return {
         "sources": [_source(payload)], "confidence": 0.9, "notice": payload,
         "nearest": [{"title": payload, "url": payload, "source_file": payload}],
+        "unsupported": [payload],
         "support": [{"sentence": payload, "verdict": "unsupported", "score": 0.1, "chunk_ids": [payload]}],
         "metadata": {
             "query_time_ms": 1, "retrieval_count": 1, "mode": "full", "low_confidence": False, "request_id": _ID,
@@ -304,7 +333,10 @@ def _told(path: str, payload: str) -> dict[str, Any]:
             "source_url": payload,
         }  # fmt: skip
     projects = [{"id": f"{_ID[:-2]}{number:02x}", "name": one} for number, one in enumerate(PAYLOADS)]
-    return {"project": projects[0], "projects": projects, "documents": 1, "questions": list(PAYLOADS)}
+    return {
+        "project": projects[0], "projects": projects, "documents": 1, "questions": list(PAYLOADS),
+        "title": payload or PAYLOADS[1], "welcome": payload or PAYLOADS[1], "logo": payload or PAYLOADS[1],
+    }  # fmt: skip
 
 
 def _document() -> dict[str, Any]:

@@ -29,7 +29,8 @@ def test_ask_streams_an_answer_with_numbered_sources(citewell: Citewell, book_ho
 def test_ask_as_json_gives_one_object_whose_citations_resolve(citewell: Citewell, book_home: Path) -> None:
     body = json.loads(citewell("ask", "--json", "Why do gyroscopes drift?", home=book_home).stdout)
     assert list(body) == [
-        "answer", "confidence", "low_confidence", "mode", "model", "notice", "support", "citations", "nearest",
+        "answer", "confidence", "low_confidence", "mode", "model", "notice", "unsupported", "support",
+        "citations", "nearest",
     ]  # fmt: skip
     assert (body["notice"], body["support"]) == ("", []), "quotations need neither"
     assert (body["mode"], body["model"]) == ("full", "extractive")
@@ -57,7 +58,7 @@ def test_nothing_is_left_outside_the_home_folder(citewell: Citewell, docs: Path,
 def test_not_covered_is_an_answer_too(citewell: Citewell, book_home: Path) -> None:
     shown = citewell("ask", "How long does a chicken roast?", home=book_home)
     assert shown.returncode == 0
-    assert "not covered by this book" in shown.stdout
+    assert "not covered by these documents" in shown.stdout
     assert "Sources" not in shown.stdout
     assert "\n\nNearest topics\n  0" in shown.stdout
 
@@ -100,7 +101,11 @@ def test_ingest_as_json_is_the_contract_s_result(citewell: Citewell, docs: Path)
         (["ask", "  "], {}, "empty"),
         (["search", " "], {}, "nothing to search"),
         (["ask", "x", "--top-k", "99"], {}, "1<=x<=20"),
-        (["ask", "What?", "--url-prefix", "docs"], {}, "must begin with https://, http:// or /"),
+        (
+            ["ask", "What?", "--url-prefix", "docs"],
+            {},
+            "should be a URL like https://example.org/docs or a path like /docs",
+        ),
         (["search", "x", "--section", " "], {}, "the filter section is empty"),
         (["ask", "What?", "--path", "\udcff/"], {}, "the filter path is not readable text"),
         (["chat", "--project"], {}, "requires an argument"),

@@ -83,7 +83,7 @@ async def test_the_same_idempotency_key_doubles_nothing(client: Client) -> None:
     await client.chat(QUESTION, session_id=session)
     await client.chat(QUESTION, session_id=session)
     assert (await client.history(session)).total_entries == 3, "asked again on purpose, it is kept again"
-    with pytest.raises(RequestFailed, match="another question"):
+    with pytest.raises(RequestFailed, match="another request"):
         await client.chat("What is a valve?", session_id=session, idempotency_key="first")
 
 
@@ -104,6 +104,7 @@ async def test_a_project_is_made_filled_asked_searched_and_deleted(client: Clien
     detail = await client.document(sent.documentId, text=True)
     chunk = await client.chunk(sent.documentId, 0)
     assert detail.text is not None
+    assert chunk.id is not None
     assert detail.text[chunk.start : chunk.end] == chunk.chunkText
     answer = await client.project_chat("What does a turbine turn?", project=project.id)
     assert f"[{chunk.id}]" in answer.response
@@ -131,7 +132,7 @@ async def test_a_project_is_made_filled_asked_searched_and_deleted(client: Clien
     assert (shown.status, shown.chunkText, shown.title) == ("valid", chunk.chunkText, "Turbines")
     with pytest.raises(RequestFailed, match="no such citation"):
         await client.citation(chunk.id)
-    with pytest.raises(BadRequest, match="chunk's id"):
+    with pytest.raises(BadRequest, match="the id of a chunk"):
         await client.citation("../projects")
     assert await client.delete_document(sent.documentId, project=project.id)
     assert (await client.verify([chunk.id], project=project.id)).citations[0].status == "deleted"
@@ -156,7 +157,7 @@ async def test_a_server_tells_how_it_feels(client: Client) -> None:
 
 
 async def test_what_no_door_would_take_is_not_sent(client: Client) -> None:
-    with pytest.raises(BadRequest, match="question: there is nothing in it"):
+    with pytest.raises(BadRequest, match="question: should not be empty"):
         await client.ask("  ")
     with pytest.raises(BadRequest, match="top_k"):
         await client.ask(QUESTION, top_k=50)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from citewell.adapters.sql import Database, SqlLibrary
-from citewell.ingest.chunk import ChunkSize, chunk
+from citewell.ingest.chunk import ChunkSize, chunk, keep_whole
 from citewell.ingest.readers.markdown import read_markdown
 from citewell.models import Chunk, Document, Project, Trace, document_id
 from citewell.ports import Embedding
+from citewell.similarity_scale import SimilarityScale
 
 pytestmark = pytest.mark.anyio
 
@@ -146,12 +147,10 @@ async def test_words_that_moved_are_found_in_their_new_place(library: SqlLibrary
     after = page("pumps.md", PUMPS.replace("# Pumps", "# All about pumps"))
     copy = page("a-copy.md", PUMPS.replace("# Pumps", "# A copy"))
     await keep(library, after, copy)
-    gone = next(one for one in before[1] if one.section == "Oil")
-    assert await traced(library, gone) == Trace(moved_to=after[1][gone.index], known=True), (
-        "rather than in another document"
-    )
+    place, gone = next((place, one) for place, one in enumerate(before[1]) if one.section == "Oil")
+    assert await traced(library, gone) == Trace(moved_to=after[1][place], known=True), "rather than in another document"
     await keep(library, remove=(after[0].id,))
-    assert await traced(library, gone) == Trace(moved_to=copy[1][gone.index], known=True)
+    assert await traced(library, gone) == Trace(moved_to=copy[1][place], known=True)
 
 
 async def test_words_that_changed_are_traced_to_what_stands_in_their_place(library: SqlLibrary) -> None:
@@ -194,6 +193,15 @@ async def test_another_project_learns_nothing_of_a_chunk(library: SqlLibrary) ->
     assert await traced(library, ours[1][0], project=THEIRS) == Trace()
 
 
+async def test_the_similarity_scale_is_remembered_by_model(library: SqlLibrary) -> None:
+    assert await library.load_scale(model="one") is None
+    await library.save_scale(SimilarityScale(0.1, 0.6), model="one")
+    await library.save_scale(SimilarityScale(0.2, 0.7), model="one")
+    assert await library.load_scale(model="one") == SimilarityScale(0.2, 0.7)
+    assert await library.load_scale(model="other") is None
+    assert await library.generation() is None
+
+
 async def test_embeddings_are_remembered_by_model(library: SqlLibrary) -> None:
     made = {f"{n:064}": Embedding(np.full((2, 3), n, dtype=np.float32), ((0, 4), (2, 9))) for n in range(1100)}
     await library.save(made, model="m")
@@ -217,3 +225,41 @@ async def test_the_audit_finds_what_an_ingest_left_and_the_repair_removes_it(lib
     await library.vacuum()
     assert await library.audit() == []
     assert await stored(library) == kept[1]
+
+
+def whole(path: str, source: str) -> tuple[Document, list[Chunk]]:
+    """A document that is stored whole."""
+    document, _ = page(path, source)
+    manuscript = read_markdown(source, mdx=False, fallback_title=path)
+    piece = keep_whole(manuscript, document_id=document.id, source=path, size=ChunkSize())
+    assert piece is not None
+    return document, [piece]
+
+
+async def test_a_document_that_is_stored_whole_is_traced_by_its_own_id(library: SqlLibrary) -> None:
+    document, (piece,) = whole("pumps.md", PUMPS)
+    cited = str(document.id)
+    await keep(library, (document, [piece]))
+    assert await stored(library) == [piece]
+    assert piece.index is None
+    both = await library.trace(OURS.id, [cited, piece.id])
+    assert both == {cited: Trace(current=piece, known=True), piece.id: Trace(current=piece, known=True)}
+    assert (await library.trace(THEIRS.id, [cited]))[cited] == Trace()
+
+    _, (edited,) = changed = whole("pumps.md", PUMPS.replace("monthly", "weekly"))
+    await keep(library, changed, generation=2)
+    both = await library.trace(OURS.id, [cited, piece.id])
+    assert both[cited] == Trace(current=edited, known=True), "the document is still there"
+    assert both[piece.id] == Trace(successor=edited, known=True), "its text is another"
+
+    await keep(library, split := page("pumps.md", PUMPS), generation=3)
+    assert (await library.trace(OURS.id, [cited]))[cited] == Trace(successor=split[1][-1], known=True)
+    await keep(library, remove=(document.id,), generation=4)
+    assert (await library.trace(OURS.id, [cited]))[cited] == Trace(known=True)
+    assert await library.audit() == []
+
+
+async def test_a_document_with_chunks_is_no_citation(library: SqlLibrary) -> None:
+    document, chunks = page("pumps.md", PUMPS)
+    await keep(library, (document, chunks))
+    assert (await library.trace(OURS.id, [str(document.id)]))[str(document.id)] == Trace()

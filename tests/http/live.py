@@ -99,14 +99,23 @@ def live(settings: Settings, *, send_buffer: int | None = None) -> Iterator[Live
 
 
 class WaitingIndex:
-    """The index, which awaits `before` first; `change` may alter the passages that it returns."""
+    """The index, which awaits `before` first; `change` may alter the passages that it returns.
+
+    How many chunks it has, which is asked before a stream begins, it says at once unless `even_count`.
+    """
 
     def __init__(
-        self, index: Index, before: Before, *, change: Callable[[Passage], Passage] = lambda passage: passage
+        self,
+        index: Index,
+        before: Before,
+        *,
+        change: Callable[[Passage], Passage] = lambda passage: passage,
+        even_count: bool = False,
     ) -> None:
         self._index = index
         self._before = before
         self._change = change
+        self._even_count = even_count
 
     async def search(
         self, project: UUID, *, vector: Vector, words: str, limit: int, filters: Filters = NO_FILTERS
@@ -118,11 +127,15 @@ class WaitingIndex:
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
     ) -> tuple[int, list[int]]:
-        await self._before()
+        if stems or self._even_count:
+            await self._before()
         return await self._index.frequencies(project, stems, filters=filters)
 
     async def scale(self) -> SimilarityScale:
         return await self._index.scale()
+
+    def problem(self) -> str | None:
+        return self._index.problem()
 
     async def close(self) -> None:
         await self._index.close()

@@ -21,7 +21,9 @@ ASKING = [
     ("/api/ask/stream", {"question": COVERED}),
     ("/api/query", {"query": COVERED}),
     ("/chat", {"query": COVERED}),
+    ("/chat/stream", {"query": COVERED}),
     ("/api/v1/chat", {"projectId": str(DEFAULT.id), "message": COVERED}),
+    ("/api/v1/chat/stream", {"projectId": str(DEFAULT.id), "message": COVERED}),
     ("/api/v1/search", {"query": COVERED}),
 ]
 
@@ -38,7 +40,7 @@ async def test_what_is_not_json_is_refused_kindly(http: httpx2.AsyncClient, endp
 async def test_an_unknown_address_and_a_wrong_method_are_errors_of_ours_too(http: httpx2.AsyncClient) -> None:
     assert problem(await http.get("/nowhere")) == (404, "NOT_FOUND")
     wrong = await http.get("/api/ask")
-    assert problem(wrong) == (405, "VALIDATION_ERROR")
+    assert problem(wrong) == (405, "METHOD_NOT_ALLOWED")
     assert wrong.headers["allow"] == "POST"
 
 

@@ -42,6 +42,7 @@ OPEN = {
     ("GET", "/widget/{language}.json"),
     ("GET", "/page.css"),
     ("GET", "/icon.svg"),
+    ("GET", "/logo"),
     ("GET", "/health"),
     ("GET", "/ready"),
     ("GET", "/openapi.json"),
@@ -388,6 +389,10 @@ async def test_no_other_method_is_answered(server: TwoProjects) -> None:
     known = OPEN | set(ENDPOINTS)
     for path in sorted({path for _, path in known}):
         allowed = {method for method, one in known if one == path}
+        if "GET" in allowed:
+            allowed.add("HEAD")
+            without_key = await server.http.head(path.format(**server.ids))
+            assert (without_key.status_code == 401) == (("GET", path) not in OPEN), path
         for method in METHODS:
             if method in allowed:
                 continue

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from citewell.ingest.walk import FileRules
 from tests.conftest import Citewell, ask, chunk_ids, find, take_in
 
 SECRET = "The vault opens with the word xylophone."
@@ -118,7 +119,7 @@ def test_an_index_of_an_older_version_is_built_anew_without_embedding(
     take_in(home, docs)
     before = chunk_ids(home)
     (made,) = home.glob("index/*/made.json")
-    made.write_text(json.dumps({**json.loads(made.read_text()), "format": 1}))
+    made.write_text(json.dumps({"format": 1, "model": json.loads(made.read_text())["model"], "dimensions": 384}))
     asked = citewell("ask", "What does a pump do?")
     assert asked.returncode == 1
     assert "made by another version of Citewell; run `citewell doctor --fix`" in asked.stderr
@@ -145,7 +146,7 @@ def test_hidden_built_and_ignored_files_are_left_out_unless_asked_for(home: Path
     (docs / ".gitignore").write_text("drafts/\n")
     (docs / "notes" / ".gitignore").write_text("*.tmp.md\n!kept.tmp.md\n")
     assert take_in(home, docs).files_processed == 4
-    assert take_in(tmp_path / "all", docs, everything=True).files_processed == 9
+    assert take_in(tmp_path / "all", docs, rules=FileRules(everything=True)).files_processed == 9
 
 
 def test_a_watched_folder_is_ingested_again_on_change(home: Path, docs: Path) -> None:

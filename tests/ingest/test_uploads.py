@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from citewell import wiring
 from citewell.adapters.sql.uploads import SqlUploads
 from citewell.cli import main
+from citewell.ingest.plan import KEPT_VERSION
 from citewell.ingest.uploads import drain
 from citewell.models import DEFAULT_PROJECT, Document, IngestRun, Project, Upload, document_id
 from tests.commands import Command
@@ -163,7 +164,7 @@ def test_one_that_fails_stops_no_other_and_keeps_what_was_readable_before(home: 
     work(home)
     send(home, "pumps.md", b"\0\1\2")
     send(home, "taps.md", b"# Taps\n\nA tap drips.\n")
-    assert work(home) == {"pumps.md": "a binary file, not text", "taps.md": None}
+    assert work(home) == {"pumps.md": f"a binary file, not text{KEPT_VERSION}", "taps.md": None}
     assert "uphill" in ask(home, "What does a pump do?")[0]
     assert "drips" in ask(home, "What does a tap do?")[0]
 
@@ -294,17 +295,20 @@ def test_three_workers_that_died_on_it_are_enough(home: Path) -> None:
     async def die() -> None:
         async with wiring.open_stores(settings_for(home)) as stores:
             await stores.uploads.resume()
-            assert await stores.uploads.claim()
+            assert all([await stores.uploads.claim() for _ in ("pumps.md", "taps.md")])
 
+    send(home, "taps.md", b"# Taps\n\nA tap drips.\n")
+    work(home)
     send(home, "pumps.md", PUMPS)
+    send(home, "taps.md", PUMPS)
     send(home, "gone.md", kind="delete")
     for _ in range(3):
         asyncio.run(die())
     done = work(home)
     assert done["gone.md"] is None
-    assert "its reader crashed" in (done["pumps.md"] or "")
-    [failed] = waiting(home)
-    assert failed.status == "FAILED"
+    crashed = "its reader crashed on it; the file is probably broken"
+    assert (done["pumps.md"], done["taps.md"]) == (crashed, crashed + KEPT_VERSION)
+    assert [upload.status for upload in waiting(home)] == ["FAILED", "FAILED"]
 
 
 def test_a_third_attempt_that_lives_is_as_good_as_the_first(home: Path) -> None:

@@ -19,9 +19,9 @@ def make_files(folder: Path, *paths: str, root: str, **subfolders: str) -> None:
 
 
 def walked(root: Path) -> list[str]:
-    files, errors = walk([root])
-    assert errors == []
-    return [file.path for file in files]
+    found = walk([root])
+    assert found.errors == []
+    return [file.path for file in found.files]
 
 
 def test_a_negated_pattern_includes_a_file_again(tmp_path: Path) -> None:
@@ -99,5 +99,4 @@ def test_the_walk_agrees_with_git(tmp_path: Path, patterns: str) -> None:
         text=True,
         check=True,
     ).stdout
-    files, _ = walk([tmp_path])
-    assert [file.path for file in files] == sorted(filter(None, listed.split("\0")))
+    assert [file.path for file in walk([tmp_path]).files] == sorted(filter(None, listed.split("\0")))

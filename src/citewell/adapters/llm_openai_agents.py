@@ -6,6 +6,7 @@ What leaves this machine is the writing task, and the results of the searches th
 
 import asyncio
 import json
+import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
@@ -29,6 +30,8 @@ from citewell.models import TokenUsage
 from citewell.ports import Search, WritingTask
 from citewell.retry import CircuitBreaker, RetryPolicy, RetryRules, is_transient_status, stream_with_retries
 
+_log = logging.getLogger("citewell.adapters")
+
 set_tracing_disabled(True)  # or the SDK would send every question to its vendor, whoever the LLM is
 
 _CONNECT_SECONDS = 5.0
@@ -45,10 +48,6 @@ _Events: TypeAlias = "asyncio.Queue[str | Exception | None]"
 """Events of a run: text, "" for any other sign of life, and at the end None or an error."""
 
 
-class _EmptyAnswer(ValueError):
-    """A run that ended without an error and without text."""
-
-
 @dataclass(frozen=True, slots=True)
 class LlmEndpoint:
     """Where an LLM is reached, what its model is called there, and its limits."""
@@ -63,7 +62,7 @@ class LlmEndpoint:
     counts_reasoning: bool = False
     """Whether reasoning counts as output, so that a limit on the answer's tokens could leave no answer."""
     timeout_seconds: float = 30.0
-    """How long it may send nothing."""
+    """How long its first words may take, retries included, and how long it may send nothing after them."""
 
 
 class AgentsWriter:
@@ -81,8 +80,9 @@ class AgentsWriter:
         self._endpoint = endpoint
         self._key = checked_key(endpoint.key, endpoint.key_name) if endpoint.key.strip() else ""
         seconds = endpoint.timeout_seconds
-        default = RetryPolicy(attempt_seconds=seconds, total_seconds=3.5 * seconds, backoff_seconds=0.5)
+        default = RetryPolicy(attempt_seconds=seconds, total_seconds=seconds, backoff_seconds=0.5)
         self._policy = retry_policy or default
+        self.first_words_seconds = self._policy.total_seconds
         self._breaker = CircuitBreaker(self._policy, now)
         self._supports_tools = True
         self._now = now
@@ -102,11 +102,13 @@ class AgentsWriter:
             raise self._unavailable()
         is_probe = max_attempts < self._policy.max_attempts
         with_tools = self._supports_tools
+        deadline = task.deadline or asyncio.get_running_loop().time() + self.first_words_seconds
 
         def start() -> AsyncGenerator[str | TokenUsage, None]:
             if self._breaker.is_open and not is_probe:
                 raise self._unavailable()  # other calls have failed meanwhile
-            return self._run(task, with_tools=with_tools, first_seconds=_PROBE_SECONDS if is_probe else None)
+            first_seconds = _PROBE_SECONDS if is_probe else self._policy.attempt_seconds
+            return self._run(task, with_tools=with_tools, deadline=deadline, first_seconds=first_seconds)
 
         def drop_tools(error: Exception) -> bool:
             nonlocal with_tools
@@ -116,7 +118,7 @@ class AgentsWriter:
             return True
 
         pieces = stream_with_retries(
-            start, policy=self._policy, rules=_RULES, max_attempts=max_attempts, recover=drop_tools
+            start, policy=self._policy, rules=_RULES, max_attempts=max_attempts, deadline=deadline, recover=drop_tools
         )
         started = False
         try:
@@ -126,6 +128,9 @@ class AgentsWriter:
                         started, self._supports_tools = True, with_tools
                         self._breaker.close()
                     yield piece
+        except (ModelRefusalError, MaxTurnsExceeded) as error:  # it works, and will not answer this question
+            _log.warning("no answer was written: %s", self._describe(error))
+            self._breaker.close()
         except _ERRORS as error:
             self._update_breaker(error, started=started)
             raise WriterUnavailable(f"{self._describe(error)}{self._vendor_message(error)}") from error
@@ -159,19 +164,23 @@ class AgentsWriter:
         await self._client.close()
 
     async def _run(
-        self, task: WritingTask, *, with_tools: bool, first_seconds: float | None
+        self, task: WritingTask, *, with_tools: bool, deadline: float, first_seconds: float
     ) -> AsyncGenerator[str | TokenUsage, None]:
-        """One run of the agent, to its end or its first error. The first event may take `first_seconds`."""
+        """One run of the agent, to its end or its first error.
+
+        The first event may take `first_seconds`; the first words must have come at the deadline.
+        """
         events: _Events = asyncio.Queue()
         model = _ReportingModel(self._endpoint.model, self._client, events)
         run = self._start_run(task, model, events, with_tools=with_tools)
         consumer = asyncio.create_task(_consume(run, events))
         has_text = False
-        attempt_seconds = self._policy.attempt_seconds
-        seconds = min(first_seconds or attempt_seconds, attempt_seconds)
+        loop = asyncio.get_running_loop()
+        seconds = min(first_seconds, self._policy.attempt_seconds)
         try:
             while True:
-                async with asyncio.timeout(seconds):
+                end = loop.time() + seconds
+                async with asyncio.timeout_at(end if has_text else min(end, deadline)):
                     event = await events.get()
                 match event:
                     case Exception():
@@ -179,12 +188,10 @@ class AgentsWriter:
                     case None:
                         break
                     case text:
-                        seconds = attempt_seconds
+                        seconds = self._policy.attempt_seconds
                         if text:
                             has_text = True
                             yield text
-            if not has_text:
-                raise _EmptyAnswer
             usage = run.context_wrapper.usage
             truncated = not self._endpoint.counts_reasoning and model.last_turn_tokens >= task.max_tokens
             yield TokenUsage(usage.input_tokens or None, usage.output_tokens or None, truncated)
@@ -227,8 +234,6 @@ class AgentsWriter:
                 description = f"{name} broke off"
             case ModelRefusalError():
                 description = f"{self.model} declined to answer"
-            case _EmptyAnswer():
-                description = f"{self.model} wrote nothing"
             case MaxTurnsExceeded():
                 description = f"{self.model} kept searching and wrote nothing"
             case _:
@@ -292,9 +297,9 @@ async def _consume(run: RunResultStreaming, events: _Events) -> None:
 class _SearchArguments(BaseModel):
     """The arguments of the search tool."""
 
-    query: str = Field(min_length=1, max_length=1000, description="What to look for, in the book's own words.")
+    query: str = Field(min_length=1, max_length=1000, description="What to look for, in the documents' own words.")
     limit: int = Field(5, ge=1, le=10, description="How many passages to give at most.")
-    score_threshold: float = Field(0.0, ge=0.0, le=1.0, description="The least similarity a passage must have.")
+    score_threshold: float = Field(0.0, ge=0.0, le=1.0, description="The least cosine similarity a passage must have.")
 
 
 # Only types and descriptions: some servers refuse other parts of JSON Schema, and the limits are checked here anyway.
@@ -327,7 +332,7 @@ def _search_tool(search: Search, events: _Events) -> FunctionTool:
 
     return FunctionTool(
         name="search_book_content",
-        description="Search the book for more passages. Each one found has a number to cite it by.",
+        description="Search the documents for more passages. Each one found has a number to cite it by.",
         params_json_schema=_SEARCH_SCHEMA,
         on_invoke_tool=invoke,
         strict_json_schema=False,
@@ -355,7 +360,7 @@ def _headers(error: Exception) -> Mapping[str, str]:
 def _is_transient(error: Exception) -> bool:
     if isinstance(error, APIStatusError):
         return is_transient_status(error.status_code) or error.status_code == 409
-    return not isinstance(error, AgentsException | _EmptyAnswer)
+    return not isinstance(error, AgentsException)
 
 
 _RULES = RetryRules(_ERRORS, _is_transient, _headers)
@@ -365,4 +370,4 @@ def _affects_every_question(error: Exception) -> bool:
     """Whether the next question would meet the same error: not if this one was too long, or refused by the model."""
     if isinstance(error, APIStatusError):
         return error.status_code not in (400, 413, 422)
-    return not isinstance(error, AgentsException | _EmptyAnswer)
+    return not isinstance(error, AgentsException)

@@ -5,11 +5,13 @@ and no schema: the sources and fields that a reader is shown beside the text are
 """
 
 import asyncio
+import hashlib
+import json
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from time import perf_counter
 from typing import TypeAlias, TypeVar, cast
 from uuid import UUID, uuid4
@@ -18,7 +20,7 @@ from citewell.answer import flow
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.question import CONTEXT_EXCHANGES
 from citewell.answer.reply import ChunkIdMarkers, NumberedMarkers, citation_status
-from citewell.errors import BadRequest, CitewellError, WriterUnavailable
+from citewell.errors import CitewellError, IdempotencyConflict, WriterUnavailable
 from citewell.models import (
     NO_FILTERS,
     Answer,
@@ -40,6 +42,9 @@ _log = logging.getLogger("citewell.answer")
 
 FALLBACK_MESSAGE = "AI summarization unavailable"
 """Stored and shown in place of an answer where only sources could be given."""
+
+_FINGERPRINT = "request_fingerprint"
+_KEY_USED = "this Idempotency-Key was used for another request; send a new key with every new request"
 
 JsonObject: TypeAlias = dict[str, object]
 Markers: TypeAlias = NumberedMarkers | ChunkIdMarkers
@@ -103,6 +108,22 @@ class ChatQuestion:
     selection: str = ""
     """If given, the answer comes from this text alone."""
     filters: Filters = NO_FILTERS
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that was asked: an Idempotency-Key names one request, not another with the same words."""
+        session = str(self.session_id) if self.session_id else None
+        filters = {name: value for name, value in asdict(self.filters).items() if value is not None}
+        parts = [self.query, self.selection, session, filters]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def matches(self, stored: StoredExchange) -> bool:
+        """Whether an exchange stored under this Idempotency-Key is the one that is asked for."""
+        if fingerprint := stored.metadata.get(_FINGERPRINT):
+            return fingerprint == self.fingerprint
+        # Older versions stored no fingerprint.
+        same_query = stored.query == self.query.replace("\0", "\ufffd")
+        return same_query and self.session_id in (None, stored.session_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,20 +190,24 @@ class ExchangeRecord:
             query=stored.query,
             text=stored.response,
             rendered=Rendered(stored.sources, stored.metadata),
-            metadata=_metadata(stored.metadata) if stored.metadata else None,
+            metadata=_metadata(stored.metadata),
             complete=stored.complete,
             feedback=stored.feedback,
         )
 
 
-def _metadata(stored: JsonObject) -> ExchangeMetadata:
-    return ExchangeMetadata(
-        query_time_ms=cast("float", stored["query_time_ms"]),
-        retrieval_count=cast("int", stored["retrieval_count"]),
-        mode=cast("Mode", stored["mode"]),
-        low_confidence=bool(stored.get("low_confidence")),
-        request_id=UUID(str(stored["request_id"])),
-    )
+def _metadata(stored: JsonObject) -> ExchangeMetadata | None:
+    """How an exchange was answered; None where another program stored it and does not say."""
+    try:
+        return ExchangeMetadata(
+            query_time_ms=float(cast("float", stored["query_time_ms"])),
+            retrieval_count=int(cast("int", stored["retrieval_count"])),
+            mode=cast("Mode", stored["mode"]),
+            low_confidence=bool(stored.get("low_confidence")),
+            request_id=UUID(str(stored["request_id"])),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 @dataclass(slots=True)
@@ -238,12 +263,16 @@ class PendingExchange:
 
     async def _save(self, record: ExchangeRecord) -> ExchangeRecord:
         """Store the exchange, once: what cancels the question does not cancel this."""
+        key = self.question.idempotency_key
         if self._saving is None:
-            key = self.question.idempotency_key
-            self._saving = asyncio.create_task(
-                self._sessions.record(record.to_stored(), self.owner, idempotency_key=key)
-            )
-        return ExchangeRecord.from_stored(await asyncio.shield(self._saving))
+            exchange = record.to_stored()
+            if key:
+                exchange = replace(exchange, metadata={**exchange.metadata, _FINGERPRINT: self.question.fingerprint})
+            self._saving = asyncio.create_task(self._sessions.record(exchange, self.owner, idempotency_key=key))
+        stored = await asyncio.shield(self._saving)
+        if key and not self.question.matches(stored):  # another request with this key came in at the same time
+            raise IdempotencyConflict(_KEY_USED)
+        return ExchangeRecord.from_stored(stored)
 
     def _complete(self, reply: Reply, rendered: Rendered) -> ExchangeRecord:
         answer, selection = reply.answer, self.question.selection
@@ -262,13 +291,18 @@ class PendingExchange:
     def _record(self, text: str, rendered: Rendered, metadata: ExchangeMetadata, *, complete: bool) -> ExchangeRecord:
         return ExchangeRecord(
             session_id=self.session_id,
-            timestamp=datetime.now(UTC),
+            timestamp=self._timestamp(),
             query=self.question.query,
             text=text,
             rendered=rendered,
             metadata=metadata,
             complete=complete,
         )
+
+    def _timestamp(self) -> datetime:
+        """Now, or just after the exchange before, so that a clock that was set back does not reorder the history."""
+        now, before = datetime.now(UTC), self.context[-1].timestamp if self.context else None
+        return now if before is None else max(now, before + timedelta(microseconds=1))
 
     def _metadata(self, mode: Mode, *, retrieval_count: int = 0, low_confidence: bool = False) -> ExchangeMetadata:
         return ExchangeMetadata(
@@ -283,12 +317,11 @@ class PendingExchange:
 async def begin_exchange(
     question: ChatQuestion, *, project: Project, owner: Owner, sessions: Sessions
 ) -> PendingExchange:
-    """Accept a question; raises BadRequest or NotFound here, before anything is answered."""
+    """Accept a question; raises IdempotencyConflict or NotFound here, before anything is answered."""
     key = question.idempotency_key
     stored = await sessions.find_by_key(key, owner) if key else None
-    storable_query = question.query.replace("\0", "\ufffd")
-    if stored and (stored.query != storable_query or question.session_id not in (None, stored.session_id)):
-        raise BadRequest("this Idempotency-Key was used for another question")
+    if stored and not question.matches(stored):
+        raise IdempotencyConflict(_KEY_USED)
     session_id = stored.session_id if stored else question.session_id or uuid4()
     recent = await sessions.recent(session_id, owner, limit=CONTEXT_EXCHANGES)
     context = [replace(exchange, answer="") if exchange.answer == FALLBACK_MESSAGE else exchange for exchange in recent]
@@ -316,4 +349,5 @@ def _with_status(record: ExchangeRecord, traces: dict[str, Trace]) -> ExchangeRe
 
 def _status(source: JsonObject, traces: dict[str, Trace]) -> str:
     trace = traces.get(str(source.get("chunk_id") or ""), Trace())
-    return citation_status(trace, cast("int | None", source.get("start")))
+    start = source.get("start")
+    return citation_status(trace, start if isinstance(start, int) else None)

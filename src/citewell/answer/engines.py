@@ -5,11 +5,12 @@ Knows no question and no policy.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from uuid import UUID
 
 from citewell.errors import CitewellError, IndexUnavailable, ModelError
+from citewell.models import UnsupportedPolicy
 from citewell.ports import Embedder, Index, Reader, Reranker, Writer
 from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
 
@@ -28,20 +29,25 @@ class AnswerEngines:
     """The model that reads passages before they are quoted; None where words alone decide what is quoted."""
     writer: Writer | None = None
     """The LLM; None where answers are quotations."""
-    strict: bool = False
-    """Whether sentences that no passage supports are dropped, not only marked."""
+    unsupported: UnsupportedPolicy = "fold"
+    """What becomes of an LLM's sentences that no passage supports."""
     decline_below: float = DECLINE_BELOW
     """Answers that are less likely to be right than this are not shown."""
+    title: str = ""
+    """What the documents are called, for refusals; empty where they have no title."""
     on_unanswered: Callable[[UUID, str], None] | None = None
     """Called with each question that the documents of a project do not answer; must be fast and must not raise."""
     index_timeout_seconds: float = 10.0
     embedder_timeout_seconds: float = 10.0
 
     async def warm(self) -> None:
-        """Load the local models now rather than at the first question; calls no vendor."""
+        """Load the local models and check the index now rather than at the first question; calls no vendor."""
         await self.embedder.warm()
         if self.reader:
             await self.reader.warm()
+        with suppress(CitewellError):  # each question will say so
+            async with self.index_call():
+                await self.index.scale()
 
     @asynccontextmanager
     async def index_call(self) -> AsyncIterator[None]:

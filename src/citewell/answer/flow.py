@@ -5,6 +5,7 @@ there is no second path. An LLM's text is checked inside `write`, unit by unit, 
 outlasts a question, `conversation.py` remembers.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
@@ -15,7 +16,7 @@ from citewell.answer.engines import AnswerEngines
 from citewell.answer.question import CONTEXT_EXCHANGES, resolve
 from citewell.answer.quoting import quote, read_passages
 from citewell.answer.reply import LLM_UNAVAILABLE, Draft, to_pieces
-from citewell.answer.retrieval import retrieve_passages, selection_as_passage
+from citewell.answer.retrieval import check_not_empty, retrieve_passages, selection_as_passage
 from citewell.answer.writing import PassageContext, WrittenText, write
 from citewell.errors import WriterUnavailable
 from citewell.models import NO_FILTERS, Answer, Exchange, Filters, Piece, Project, StageReached
@@ -43,16 +44,18 @@ async def answer(
 ) -> AsyncGenerator[Piece | Answer, None]:
     """Stages, text and citations as they come, then the whole as an `Answer`.
 
-    With a `selection` the answer comes from it alone: the index is not searched. A `hint` is the text the reader looks
-    at while asking about everything. Where an LLM fails before its first word, the `fallback` takes its place. Where it
-    breaks off later, that is an error, unless the answer is `buffered`: then nothing was shown yet. Close the stream
-    when nobody listens any more.
+    With a `selection` the answer comes from it alone; a `hint` is the text the reader looks at while asking about
+    everything. Where an LLM fails before its first word, the `fallback` takes its place; where it breaks off later,
+    that is an error, unless the answer is `buffered`. Close the stream when nobody listens any more.
     """
     with _StageLog() as stages:
+        deadline = _first_words_deadline(engines.writer)
         question, selection, hint = map(replace_surrogates, (question, selection, hint))
-        resolved = await resolve(question, history, engines.writer, selection=selection, hint=hint)
+        if not selection:
+            await check_not_empty(project.id, engines)
         stages.reach("RETRIEVING")
-        yield StageReached("retrieving")
+        yield StageReached("retrieving")  # from here on an endpoint that streams can report errors as events only
+        resolved = await resolve(question, history, engines.writer, selection=selection, hint=hint)
         retrieval = await retrieve_passages(
             resolved.search_text,
             project=project.id,
@@ -65,12 +68,12 @@ async def answer(
         stages.reach("GENERATING", passages=len(retrieval.passages))
         yield StageReached("generating")
         reading = await read_passages(resolved, retrieval, engines.reader)
-        retrieval = reading.retrieval
         quotes = quote(resolved, reading, decline_below=engines.decline_below)
-        draft = Draft(resolved, retrieval, filters, quotes, selection_as_passage(selection) if selection else None)
+        selected = selection_as_passage(selection) if selection else None
+        draft = Draft(resolved, reading.retrieval, filters, quotes, selected, engines.title)
         if quotes.quotes and engines.writer:
             context = PassageContext(engines, project.id, filters)
-            pieces = _write(draft, engines.writer, context, history[-CONTEXT_EXCHANGES:], fallback, buffered=buffered)
+            pieces = _write(draft, engines.writer, context, history, fallback, deadline=deadline, buffered=buffered)
         else:
             pieces = _stream(draft.from_quotes() if quotes.quotes else draft.refuse())
         async with aclosing(pieces):
@@ -112,6 +115,7 @@ async def _write(
     history: Sequence[Exchange],
     fallback: Fallback,
     *,
+    deadline: float,
     buffered: bool,
 ) -> AsyncGenerator[Piece | Answer, None]:
     """The LLM's answer, or the fallback where it fails before its first word."""
@@ -121,9 +125,10 @@ async def _write(
         draft.retrieval.passages,
         writer=writer,
         context=context,
-        history=history,
+        history=history[-CONTEXT_EXCHANGES:],
+        min_support=draft.quotes.confidence,
+        deadline=deadline,
         selection=draft.selection,
-        strict=context.engines.strict,
         buffered=buffered,
     )
     try:
@@ -144,6 +149,11 @@ async def _write(
         for piece in to_pieces(answer):
             yield piece
     yield answer
+
+
+def _first_words_deadline(writer: Writer | None) -> float:
+    """When the LLM's first words must have come, in the event loop's time, whatever calls an answer needs."""
+    return asyncio.get_running_loop().time() + (writer.first_words_seconds if writer else 0.0)
 
 
 def _log_fields(answer: Answer) -> dict[str, object]:

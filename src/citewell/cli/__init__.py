@@ -5,12 +5,15 @@ import click
 from citewell import __version__
 from citewell.cli.commands.ask import ask
 from citewell.cli.commands.chat import chat
-from citewell.cli.commands.doctor import doctor
-from citewell.cli.commands.documents import documents
 from citewell.cli.commands.eval import evaluate
 from citewell.cli.commands.gaps import gaps
 from citewell.cli.commands.ingest import ingest
 from citewell.cli.commands.keys import keys
+from citewell.cli.commands.library.documents import documents
+from citewell.cli.commands.library.projects import projects
+from citewell.cli.commands.maintenance.backup import backup
+from citewell.cli.commands.maintenance.doctor import doctor
+from citewell.cli.commands.maintenance.restore import restore
 from citewell.cli.commands.search import search
 from citewell.cli.commands.serve import serve
 from citewell.cli.commands.verify import verify
@@ -34,5 +37,8 @@ def main() -> None:
     """
 
 
-for subcommand in (ingest, ask, chat, search, serve, documents, verify, doctor, keys, worker, evaluate, gaps):
+for subcommand in (
+    *(ingest, ask, chat, search, serve, documents, projects, verify, keys, worker, evaluate, gaps),
+    *(doctor, backup, restore),
+):
     main.add_command(subcommand)

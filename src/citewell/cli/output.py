@@ -45,7 +45,11 @@ class AnswerPrinter:
         """The text under an answer: notice, unsupported sentences, and its sources or else the nearest topics."""
         from citewell.http.rendering import render_support
 
-        parts = [part for part in (answer.notice, unsupported_sentences(render_support(answer) or ())) if part]
+        parts = [
+            part
+            for part in (answer.notice, unsupported_sentences(render_support(answer) or (), answer.unsupported))
+            if part
+        ]
         if self.cited:
             rows = [
                 f"  [{number}] {describe_location(passage, answer.line(passage))}"
@@ -58,11 +62,14 @@ class AnswerPrinter:
         return "\n\n".join(["", *parts]) if parts else ""
 
 
-def unsupported_sentences(support: "Sequence[SupportedSentence]") -> str:
-    """The sentences that no source supports, under a heading; empty if there are none."""
-    prefixes = {"unsupported": "", "uncited": "no source: "}
-    rows = [f"  {prefixes[row.verdict]}{row.sentence}" for row in support if row.verdict in prefixes]
-    return "\n".join(["Not supported by the sources:", *rows]) if rows else ""
+def unsupported_sentences(support: "Sequence[SupportedSentence]", beside: Sequence[str] = ()) -> str:
+    """The sentences of an answer that no source supports, and how many there are beside it; empty without any."""
+    rows = [f"  {row.sentence}" for row in support if row.verdict in ("unsupported", "uncited")]
+    parts = ["\n".join(["Not supported by the sources:", *rows])] if rows else []
+    if beside:
+        count = "a sentence" if len(beside) == 1 else f"{len(beside)} sentences"
+        parts.append(f"The language model also wrote {count} that the sources do not clearly support; not shown here.")
+    return "\n\n".join(parts)
 
 
 class Terminal:
@@ -109,7 +116,7 @@ def describe_location(passage: Passage, line: int) -> str:
     """A passage's file, line or page, headings and score, and its URL on a second line."""
     chunk = passage.chunk
     page = f" page {chunk.page}" if chunk.page else f":{line}"
-    return f"{chunk.source}{page}  {chunk.label}  (score {passage.score:.2f}){_link(passage)}"
+    return f"{chunk.source}{page}  {chunk.label}  (score {passage.cosine:.2f}){_link(passage)}"
 
 
 def _topic(passage: Passage) -> str:
@@ -132,6 +139,7 @@ def answer_json(text: str, answer: Answer, cited: list[Passage]) -> dict[str, ob
         "mode": answer.mode,
         "model": answer.model,
         "notice": answer.notice,
+        "unsupported": list(answer.unsupported),
         "support": [sentence.model_dump() for sentence in render_support(answer) or ()],
         "citations": [passage_json(passage, line=answer.line(passage)) for passage in cited],
         "nearest": [
@@ -145,7 +153,7 @@ def passage_json(passage: Passage, *, line: int | None = None) -> dict[str, obje
     """A passage as JSON; `line` is the line of the first words quoted from it, by default its first line."""
     chunk = passage.chunk
     return {
-        "id": chunk.id,
+        "id": chunk.public_id,
         "documentId": str(chunk.document_id),
         "chunkIndex": chunk.index,
         "source": chunk.source,
@@ -154,6 +162,6 @@ def passage_json(passage: Passage, *, line: int | None = None) -> dict[str, obje
         "start": chunk.start,
         "end": chunk.end,
         "line": line or chunk.first_line,
-        "score": round(passage.score, 4),
+        "score": round(passage.cosine, 4),
         "text": chunk.text,
     }

@@ -13,7 +13,7 @@ import click
 from citewell.cli.options import DEFAULT_TOP_K, Server
 from citewell.cli.output import Terminal, describe_location, passage_json, print_text, unsupported_sentences
 from citewell.errors import CitewellError
-from citewell.models import DEFAULT_PROJECT, Chunk, Filters, Passage, Project
+from citewell.models import CITATION_ID, DEFAULT_PROJECT, Chunk, Filters, Passage, Project
 
 if TYPE_CHECKING:  # `citewell --help` should not wait for an HTTP client
     from citewell.client import Client
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # `citewell --help` should not wait for an HTTP client
     from citewell.schemas.chat import MetadataFilter, SelectedTextCitation, SourceCitation
     from citewell.schemas.v1.chat import Message, Source
 
-_CHUNK_MARKER = re.compile(r"\[([0-9a-f]{64})\]")
+_CHUNK_MARKER = re.compile(rf"\[({CITATION_ID})\]")
 
 
 async def ask(server: Server, question: str, *, project: str, top_k: int, filters: Filters, as_json: bool) -> None:
@@ -45,7 +45,7 @@ async def _ask_default(client: "Client", question: str, *, top_k: int, as_json: 
         click.echo(json.dumps(_ask_json(text, event), ensure_ascii=False))
         return
     terminal.end()
-    _print_remarks(event.notice, unsupported_sentences(event.support or ()))
+    _print_remarks(event.notice, unsupported_sentences(event.support or (), event.unsupported or ()))
     if event.citations:
         rows = [f"  [{number}] {_citation_line(citation)}" for number, citation in enumerate(event.citations, start=1)]
         click.echo("\n".join(["", "", f"Sources (confidence {event.confidence or 0:.0%})", *rows]))
@@ -109,7 +109,7 @@ class Conversation:
         if response.fallback_message:
             terminal.write(response.fallback_message)
         terminal.end()
-        _print_remarks(response.notice, unsupported_sentences(response.support or ()))
+        _print_remarks(response.notice, unsupported_sentences(response.support or (), response.unsupported or ()))
         doubt = " (check them)" if response.metadata.low_confidence else ""
         rows = [f"  [{number}] {_source_line(source)}" for number, source in enumerate(response.sources, start=1)]
         click.echo("\n".join(["", "", f"Sources{doubt}", *rows, ""]) if rows else "\n")
@@ -130,8 +130,8 @@ def _metadata_filter(filters: Filters) -> "MetadataFilter | None":
 
 
 def _number_citations(text: str, sources: "list[Source]") -> tuple[str, list[Passage]]:
-    """The text with `[<chunk id>]` replaced by `[1]`, and the passages by number."""
-    numbers = {source.id: number for number, source in enumerate(sources, start=1)}
+    """The text with `[<chunk id>]` or `[<document id>]` replaced by `[1]`, and the passages by number."""
+    numbers = {source.id or str(source.documentId): number for number, source in enumerate(sources, start=1)}
     text = _CHUNK_MARKER.sub(lambda marker: f"[{numbers[marker[1]]}]" if marker[1] in numbers else marker[0], text)
     return text, [_passage(source) for source in sources]
 
@@ -144,7 +144,7 @@ def _passage(source: "Source") -> Passage:
         id=source.id or "",
         document_id=source.documentId or UUID(int=0),
         content_hash="",
-        index=source.chunkIndex or 0,
+        index=source.chunkIndex,
         source=source.source,
         chapter=source.chapter or source.source,
         section=section,
@@ -157,7 +157,8 @@ def _passage(source: "Source") -> Passage:
         page=source.page,
         url=source.source_url,
     )
-    return Passage(chunk, score=0.0 if source.distance is None else 1 - source.distance, windows=())
+    cosine = 0.0 if source.distance is None else 1 - source.distance
+    return Passage(chunk, score=cosine, windows=(), cosine=cosine)
 
 
 def _sources_text(passages: list[Passage]) -> str:

@@ -8,6 +8,7 @@ async with Client("http://127.0.0.1:8000", key="cw_…") as citewell:
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Sequence
 from time import monotonic
 from types import TracebackType
@@ -19,13 +20,14 @@ from pydantic import BaseModel, ValidationError
 from citewell.client.errors import NotCitewell, RequestFailed, ServerUnreachable
 from citewell.client.transport import Call, Transport
 from citewell.errors import BadRequest
-from citewell.models import DEFAULT_PROJECT
+from citewell.models import CITATION_ID, DEFAULT_PROJECT
 from citewell.models import Project as Named
 from citewell.schemas.ask import AskRequest, AskResponse, StreamChunk
 from citewell.schemas.chat import ChatEvent, ChatRequest, ChatResponse, HistoryResponse, MetadataFilter
 from citewell.schemas.errors import ErrorResponse
 from citewell.schemas.health import Health, Ready
 from citewell.schemas.query import QueryRequest, QueryResponse
+from citewell.schemas.request import explain
 from citewell.schemas.v1 import chat as v1
 from citewell.schemas.v1.citations import CitationDetail, VerifyRequest, VerifyResponse
 from citewell.schemas.v1.documents import Chunk, Document, DocumentDetail, DocumentList
@@ -88,7 +90,7 @@ class Client:
             yield event
 
     async def query(self, query: str, *, selected_text: str | None = None) -> QueryResponse:
-        """Answer from the whole book; `selected_text` guides the search."""
+        """Answer from all documents; `selected_text` guides the search."""
         body = _validated(QueryRequest, query=query, selected_text=selected_text)
         return await self._transport.fetch(Call("POST", "/api/query", body), QueryResponse)
 
@@ -127,14 +129,18 @@ class Client:
         self, message: str, *, project: UUID = _DEFAULT, history: Sequence[v1.Message] = ()
     ) -> v1.ChatResponse:
         """Answer from any project. The caller keeps the conversation: pass the `messages` of the last answer."""
-        body = _validated(v1.ChatRequest, projectId=project, message=message, history=list(history))
+        body = _validated(
+            v1.ChatRequest, projectId=project, message=message, history=[message.model_dump() for message in history]
+        )
         return await self._transport.fetch(Call("POST", "/api/v1/chat", body), v1.ChatResponse)
 
     async def project_chat_stream(
         self, message: str, *, project: UUID = _DEFAULT, history: Sequence[v1.Message] = ()
     ) -> AsyncGenerator[v1.ChatEvent]:
         """Stream the same. Raises errors that occur on the way."""
-        body = _validated(v1.ChatRequest, projectId=project, message=message, history=list(history))
+        body = _validated(
+            v1.ChatRequest, projectId=project, message=message, history=[message.model_dump() for message in history]
+        )
         async for event in self._transport.stream_events(Call("POST", "/api/v1/chat/stream", body), v1.ChatEvent):
             if event.error is not None:
                 raise RequestFailed(event.error, status=200)
@@ -161,8 +167,9 @@ class Client:
 
     async def citation(self, chunk: str, *, project: UUID = _DEFAULT) -> CitationDetail:
         """The chunk behind a citation, its place in the document, and the text around it."""
-        if not (chunk.isascii() and chunk.isalnum()):
-            raise BadRequest("chunk: should be a chunk's id, as `chunk_id` of a citation has it")
+        if not re.fullmatch(CITATION_ID, chunk):
+            message = "chunk: should be the id of a chunk, or of a document that is stored whole"
+            raise BadRequest(message, field="chunk")
         call = Call("GET", f"/api/v1/citations/{chunk}", query=_project_query(project))
         return await self._transport.fetch(call, CitationDetail)
 
@@ -260,8 +267,8 @@ def _validated(schema: type[R], **fields: object) -> R:
         return schema.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        field_path = ".".join(str(part) for part in first["loc"])
-        raise BadRequest(f"{field_path}: {first['msg'].removeprefix('Input ')}") from error
+        field, message = explain(first, first["loc"])
+        raise BadRequest(message, field=field) from error
 
 
 def _chat_call(path: str, query: str, options: ChatOptions) -> Call:
@@ -276,7 +283,7 @@ def _chat_call(path: str, query: str, options: ChatOptions) -> Call:
     if key is None:
         key = str(uuid4())
     if not (key.isascii() and key.isprintable() and 0 < len(key.strip()) <= 255):
-        raise BadRequest("idempotency_key: should be 1 to 255 plain characters")
+        raise BadRequest("idempotency_key: should be 1 to 255 plain characters", field="idempotency_key")
     return Call(
         "POST", path, body, query=_project_query(options.get("project", _DEFAULT)), headers={"Idempotency-Key": key}
     )

@@ -228,7 +228,7 @@ def _passage_row(rank: int, passage: Passage, outcome: Outcome) -> str:
     return (
         f'<tr><td class="quiet">{rank}</td><td>{file} <span class="quiet">{_escape(chunk.section)}</span>'
         f'<div class="small quiet">{_escape(excerpt(passage))}</div></td>'
-        f'<td class="number">{passage.score:.2f}</td></tr>'
+        f'<td class="number">{passage.cosine:.2f}</td></tr>'
     )
 
 

@@ -13,7 +13,7 @@ from citewell.http.auth import Admission
 from citewell.http.background import GapRecorder, Suggestions, UploadWorker
 from citewell.http.errors import install_error_handlers
 from citewell.http.metrics import Metrics
-from citewell.http.middleware import LastResort, RequestContext
+from citewell.http.middleware import HeadAsGet, LastResort, RequestContext
 from citewell.http.reference import describe
 from citewell.http.reference import router as reference_router
 from citewell.http.routes import ask, chat, health, metrics, pages, query
@@ -43,7 +43,9 @@ _ROUTERS = (
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The whole server as an ASGI application."""
+    """The whole server as an ASGI application; raises SettingsError for a logo that cannot be shown."""
+    if settings.logo:
+        pages.read_logo(settings.logo)
     app = FastAPI(
         title="Citewell",
         version=__version__,
@@ -60,11 +62,12 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(router)
     install_error_handlers(app)
     app.add_middleware(LastResort)
+    app.add_middleware(HeadAsGet)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.cors_origins,
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "HEAD", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", "X-Request-ID"],
             expose_headers=["X-Request-ID", "Retry-After"],
         )
@@ -74,7 +77,11 @@ def create_app(settings: Settings) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
-    async with wiring.open_for_answers(settings) as answers, wiring.open_stores(settings) as stores:
+    # A server without its database answers what needs none, and /health says what is wrong.
+    async with (
+        wiring.open_for_answers(settings, database_may_fail=True) as answers,
+        wiring.open_stores(settings, database_may_fail=True) as stores,
+    ):
         await answers.engines.warm()  # before the first request waits for it
         gap_recorder = GapRecorder(stores.gaps)
         admission = Admission(settings, stores.keys)

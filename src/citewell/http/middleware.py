@@ -4,7 +4,7 @@ import logging
 from abc import ABC, abstractmethod
 from time import perf_counter
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
@@ -14,6 +14,7 @@ from citewell.http.errors import error_response
 from citewell.http.limits import declared_length
 from citewell.http.state import state_of
 from citewell.logs import request_id
+from citewell.schemas.fields import parse_uuid4
 
 _log = logging.getLogger("citewell.http")
 
@@ -58,6 +59,19 @@ class LastResort(_HttpMiddleware):
             response = error_response(error)
             if not started:
                 await response(scope, receive, send)
+
+
+class HeadAsGet(_HttpMiddleware):
+    """Answers HEAD as GET, without the body: the same status and headers. FastAPI's routes know no HEAD."""
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_without_body(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        is_head = scope["method"] == "HEAD"
+        await self._app(
+            {**scope, "method": "GET"} if is_head else scope, receive, send_without_body if is_head else send
+        )
 
 
 class RequestContext(_HttpMiddleware):
@@ -118,8 +132,4 @@ def _finish(scope: Scope, state: dict[str, Any], *, status: int, seconds: float)
 
 def _request_id(header: str | None) -> str:
     """The client's own id where it is a UUID of version 4, else a new one."""
-    try:
-        own = UUID(header) if header else None
-    except ValueError:
-        own = None
-    return str(own if own and own.version == 4 else uuid4())
+    return str(parse_uuid4(header) or uuid4())

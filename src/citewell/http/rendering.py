@@ -64,6 +64,7 @@ def render_answer_fields(answer: Answer) -> RatedAnswerFields:
         confidence=round(answer.confidence, 4),
         nearest=_render_topics(answer),
         support=render_support(answer),
+        unsupported=list(answer.unsupported) or None,
         notice=answer.notice or None,
     )
 
@@ -84,7 +85,7 @@ def render_support(answer: Answer) -> list[SupportedSentence] | None:
             sentence=segment.text,
             verdict=segment.support.verdict,
             score=segment.support.score,
-            chunk_ids=[passage.chunk.id for passage in segment.passages],
+            chunk_ids=[passage.chunk.citation_id for passage in segment.passages],
         )
         for segment in answer.segments
         if segment.support
@@ -130,7 +131,7 @@ def render_query_source(passage: Passage, answer: Answer) -> query.Source:
         chapter=chunk.chapter or chunk.source,
         section=chunk.section or chunk.chapter or chunk.source,
         filename=chunk.source,
-        score=passage.score,
+        score=passage.cosine,
     )
     return fill_fields(source, render_location(chunk, passage, answer))
 
@@ -144,8 +145,8 @@ def render_chat_source(
         source_url=f"/{chunk.source}",  # where it has no address
         title=chunk.chapter,
         section=chunk.section or chunk.chapter,
-        chunk_position=chunk.index,
-        similarity_score=min(1.0, max(0.0, passage.score)),
+        chunk_position=chunk.index or 0,
+        similarity_score=passage.cosine,
         snippet=chunk.text[:_EXCERPT_CHARACTERS],
         quotes=quotes,
     )
@@ -153,16 +154,16 @@ def render_chat_source(
 
 
 def render_source(
-    chunk: Chunk, *, score: float | None = None, passage: Passage | None = None, answer: Answer | None = None
+    chunk: Chunk, *, cosine: float | None = None, passage: Passage | None = None, answer: Answer | None = None
 ) -> v1.Source:
     """A chunk as `/api/v1` shows it, with its distance from the question."""
     source = v1.Source(
-        id=chunk.id,
+        id=chunk.public_id,
         documentId=chunk.document_id,
         chunkText=chunk.text,
         chunkIndex=chunk.index,
         source=chunk.source,
-        distance=None if score is None else min(1.0, max(0.0, 1 - score)),
+        distance=None if cosine is None else 1 - cosine,
         source_url=None,
         chapter=chunk.chapter,
         section=chunk.section,
@@ -172,4 +173,4 @@ def render_source(
 
 def render_cited_source(passage: Passage, answer: Answer) -> v1.Source:
     """A cited passage as `/api/v1/chat` shows it."""
-    return render_source(passage.chunk, score=passage.score, passage=passage, answer=answer)
+    return render_source(passage.chunk, cosine=passage.cosine, passage=passage, answer=answer)

@@ -18,6 +18,7 @@ from citewell.http.auth import Access, Caller
 from citewell.http.limits import LimitedBody, declared_length
 from citewell.http.state import state_of
 from citewell.models import DEFAULT_PROJECT, Project
+from citewell.schemas.fields import Uuid
 from citewell.settings import Settings
 
 _SECURITY: dict[str, Any] = {"security": [{"bearer": []}, {"key": []}]}
@@ -25,7 +26,7 @@ OPEN: dict[str, Any] = {"x-scope": "open", "security": []}
 ASK: dict[str, Any] = {"x-scope": "ask", **_SECURITY}
 ADMIN: dict[str, Any] = {"x-scope": "admin", **_SECURITY}
 
-InProject = Annotated[UUID | None, Query(description="The default project, if left out.")]
+InProject = Annotated[Uuid | None, Query(description="The default project, if left out.")]
 """For endpoints whose body has no field for a project."""
 
 _MAX_JSON_BYTES = 2_000_000  # the longest question and selection, every character escaped, fit in

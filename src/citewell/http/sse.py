@@ -38,7 +38,7 @@ class EventStream(Response):
         self,
         events: AsyncGenerator[BaseModel],
         *,
-        first: BaseModel | None,
+        first: BaseModel,
         render_error: Callable[[ErrorResponse], BaseModel],
         check_admitted: Callable[[], Awaitable[None]],
         keep_alive_seconds: float,
@@ -124,9 +124,8 @@ class EventStream(Response):
     async def _read_source(self, queue: "asyncio.Queue[BaseModel | None]") -> None:
         """The whole source runs in this task, so that cancelling it cancels whatever it awaits."""
         try:
-            if self._first:
-                await queue.put(self._first)
-                await queue.join()
+            await queue.put(self._first)
+            await queue.join()
             async for event in self._events:
                 await queue.put(event)
                 await queue.join()  # never ahead of the client: what was not sent is not stored as shown
@@ -155,18 +154,17 @@ async def _cancel(*tasks: "asyncio.Task[None]") -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def stream_response(
-    request: Request,
-    events: AsyncGenerator[BaseModel],
-    *,
-    render_error: Callable[[ErrorResponse], BaseModel],
-    first: BaseModel | None = None,
+async def stream_response(
+    request: Request, events: AsyncGenerator[BaseModel], *, render_error: Callable[[ErrorResponse], BaseModel]
 ) -> EventStream:
-    """The events of an endpoint, for as long as the caller's key is valid; `first` was taken from them already."""
+    """The events of an endpoint, for as long as the caller's key is valid.
+
+    Waits for the first of them: what fails before it is an HTTP error, not an event.
+    """
     state = state_of(request)
     return EventStream(
         events,
-        first=first,
+        first=await anext(events),
         render_error=render_error,
         check_admitted=partial(state.admission.check_still_admitted, caller_of(request)),
         keep_alive_seconds=state.settings.heartbeat_seconds,

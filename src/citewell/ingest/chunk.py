@@ -1,8 +1,9 @@
 """Split a parsed document into citable chunks. Pure: text in, chunks out; it knows no file and no model.
 
 Each section is split on its own, so an edit in one section does not change the chunk ids of the others.
-A section longer than a chunk is split between paragraphs, then between sentences, never inside a code
-block. Each chunk of a section begins with the last sentences of the one before (the overlap).
+A section longer than a chunk is split between paragraphs, then between sentences, never inside a code block; nothing
+else makes a chunk longer than the largest size, not even one line of a megabyte. Each chunk of a section begins with
+the last sentences of the one before (the overlap).
 """
 
 import re
@@ -10,7 +11,7 @@ import string
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from urllib.parse import quote
 from uuid import UUID
@@ -26,6 +27,7 @@ _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,7}}|\d{{1,3}}|[^\w\s]|_")
 
 
+_MOST_CHARACTERS_PER_TOKEN = 20  # real texts have about five, wide tables up to twelve
 _DELETE_LETTERS_AND_SPACES = {ord(character): None for character in f"{string.ascii_letters}{string.whitespace}"}
 
 
@@ -36,6 +38,11 @@ class ChunkSize:
     smallest: int = 500
     largest: int = 800
     overlap: int = 100
+
+    @property
+    def most_characters(self) -> int:
+        """The longest chunk in characters, code aside: blanks are no tokens, and a text may have millions of them."""
+        return _MOST_CHARACTERS_PER_TOKEN * self.largest
 
     def __post_init__(self) -> None:
         if not 0 < self.smallest <= self.largest:
@@ -66,6 +73,9 @@ class _Unit:
     tokens: int
     kind: BlockKind
 
+    def fits(self, size: ChunkSize) -> bool:
+        return self.tokens <= size.largest and self.end - self.start <= size.most_characters
+
 
 def count_tokens(text: str) -> int:
     """The number of tokens, without any model's tokenizer."""
@@ -77,39 +87,65 @@ def chunk(
 ) -> tuple[list[Chunk], list[str]]:
     """The document's chunks in reading order, and a warning for each code block that is longer than a chunk."""
     text = document.text
-    positions = _Positions(document)
+    cutter = _Cutter(document, document_id, source, url)
     chunks: list[Chunk] = []
     warnings: list[str] = []
-    occurrences: Counter[tuple[str, str]] = Counter()
     for section in _split_sections(document):
-        title = section.headings[-1] if section.headings else document.title
-        for start, end in _chunk_spans(text, section, size):
-            chunk_text = text[start:end]
-            content = content_hash(document.title, title, chunk_text, occurrence=occurrences[title, chunk_text])
-            occurrences[title, chunk_text] += 1
-            first_line, page = positions.line(start), positions.page(start)
-            if _has_more_tokens(chunk_text, size.largest):
-                warnings.append(f"{source}:{first_line}: a block longer than {size.largest} tokens stays whole")
-            chunks.append(
-                Chunk(
-                    id=chunk_id(document_id, content),
-                    document_id=document_id,
-                    content_hash=content,
-                    index=len(chunks),
-                    source=source,
-                    chapter=document.title,
-                    section=title,
-                    headings=section.headings,
-                    text=chunk_text,
-                    start=start,
-                    end=end,
-                    first_line=first_line,
-                    last_line=positions.line(end - 1),
-                    page=page,
-                    url=_chunk_url(url, anchor=section.anchor, page=page),
-                )
-            )
+        for span in _chunk_spans(text, section, size):
+            cut = cutter.cut(span, index=len(chunks), headings=section.headings, anchor=section.anchor)
+            if _has_more_tokens(cut.text, size.largest):
+                warnings.append(f"{source}:{cut.first_line}: a block longer than {size.largest} tokens stays whole")
+            chunks.append(cut)
     return chunks, warnings
+
+
+def keep_whole(
+    document: ParsedDocument, *, document_id: UUID, source: str, size: ChunkSize, url: str | None = None
+) -> Chunk | None:
+    """The document as one piece without a chunk index; None unless it is smaller than the smallest chunk."""
+    span = _trim(document.text, 0, len(document.text))
+    if span is None or _has_more_tokens(document.text, size.smallest - 1):
+        return None
+    return _Cutter(document, document_id, source, url).cut(span, index=None)
+
+
+class _Cutter:
+    """Makes chunks from spans of one document's text."""
+
+    def __init__(self, document: ParsedDocument, document_id: UUID, source: str, url: str | None) -> None:
+        self._document = document
+        self._document_id = document_id
+        self._source = source
+        self._url = url
+        self._positions = _Positions(document)
+        self._occurrences: Counter[tuple[str, str]] = Counter()
+
+    def cut(
+        self, span: tuple[int, int], *, index: int | None, headings: tuple[str, ...] = (), anchor: str = ""
+    ) -> Chunk:
+        start, end = span
+        chapter, text = self._document.title, self._document.text[start:end]
+        section = headings[-1] if headings else chapter
+        content = content_hash(chapter, section, text, occurrence=self._occurrences[section, text])
+        self._occurrences[section, text] += 1
+        page = self._positions.page(start)
+        return Chunk(
+            id=chunk_id(self._document_id, content),
+            document_id=self._document_id,
+            content_hash=content,
+            index=index,
+            source=self._source,
+            chapter=chapter,
+            section=section,
+            headings=headings,
+            text=text,
+            start=start,
+            end=end,
+            first_line=self._positions.line(start),
+            last_line=self._positions.line(end - 1),
+            page=page,
+            url=_chunk_url(self._url, anchor=anchor, page=page),
+        )
 
 
 class _Positions:
@@ -141,7 +177,8 @@ def _has_more_tokens(text: str, tokens: int) -> bool:
         return False
     if text.isascii():
         others = len(text.translate(_DELETE_LETTERS_AND_SPACES))
-        upper_bound = others + len(text.split()) + (len(text) - others) // 7
+        runs = others + len(text.split())  # of letters; each may end in a token of fewer than seven
+        upper_bound = others + runs + (len(text) - others) // 7
         if upper_bound <= tokens:
             return False
     return count_tokens(text) > tokens
@@ -174,7 +211,7 @@ def _chunk_spans(text: str, section: _Section, size: ChunkSize) -> Iterator[tupl
     """The start and end of each of the section's chunks."""
     if (whole := _trim(text, section.start, section.end)) is None:
         return
-    if not _has_more_tokens(text[slice(*whole)], size.largest) or not section.blocks:  # a heading alone is never split
+    if whole[1] - whole[0] <= size.most_characters and not _has_more_tokens(text[slice(*whole)], size.largest):
         yield whole
         return
     for start, stop in _fill_chunks(text, _section_units(text, section, size), size):
@@ -189,7 +226,8 @@ def _fill_chunks(text: str, units: list[_Unit], size: ChunkSize) -> Iterator[tup
     filled = 0
     while pending:
         unit = pending.pop()
-        if not current or filled + unit.tokens <= size.largest:
+        characters = unit.end - (current[0].start if current else unit.start)
+        if not current or (filled + unit.tokens <= size.largest and characters <= size.most_characters):
             current.append(unit)
             filled += unit.tokens
             continue
@@ -202,8 +240,11 @@ def _fill_chunks(text: str, units: list[_Unit], size: ChunkSize) -> Iterator[tup
             continue
         yield current[0].start, unit.start
         overlap = _overlap(text, current, size)
-        current = [*overlap, unit] if sum(part.tokens for part in overlap) + unit.tokens <= size.largest else [unit]
-        filled = sum(part.tokens for part in current)
+        filled = sum(part.tokens for part in overlap) + unit.tokens
+        start = overlap[0].start if overlap else unit.start
+        if not _Unit(start, unit.end, filled, "text").fits(size):
+            overlap, filled = [], unit.tokens
+        current = [*overlap, unit]
     if current:
         yield current[0].start, current[-1].end
 
@@ -213,30 +254,40 @@ def _section_units(text: str, section: _Section, size: ChunkSize) -> list[_Unit]
 
     Each unit ends where the next begins, and the first begins with the heading, so no line is lost.
     """
-    starts = [section.start, *(block.start for block in section.blocks[1:]), section.end]
+    start = section.start
+    units: list[_Unit] = []
+    headings_end = section.blocks[0].start if section.blocks else section.end
+    headings = _Unit(start, headings_end, count_tokens(text[start:headings_end]), "table")
+    if not headings.fits(size) or not section.blocks:
+        units, start = _split_lines(text, headings, size), headings_end
+    starts = [start, *(block.start for block in section.blocks[1:]), section.end]
     leaves = [
         _Unit(start, stop, count_tokens(text[start:stop]), block.kind)
         for block, start, stop in zip(section.blocks, starts, starts[1:], strict=False)
     ]
-    units: list[_Unit] = []
     numbered = zip(section.blocks, leaves, strict=True)
     for _, members in groupby(
         numbered, key=lambda pair: pair[0].group if pair[0].group is not None else -pair[0].start - 1
     ):
         parts = [leaf for _, leaf in members]
-        tokens = sum(part.tokens for part in parts)
-        if len(parts) > 1 and tokens <= size.largest:
-            kind: BlockKind = "list" if all(part.kind in ("text", "list") for part in parts) else "code"
-            units.append(_Unit(parts[0].start, parts[-1].end, tokens, kind))
+        kind: BlockKind = "list" if all(part.kind in ("text", "list") for part in parts) else "code"
+        whole = _Unit(parts[0].start, parts[-1].end, sum(part.tokens for part in parts), kind)
+        if len(parts) > 1 and whole.fits(size):
+            units.append(whole)
         else:
             units.extend(piece for part in parts for piece in _split_to_fit(text, part, size))
     return units
 
 
 def _split_to_fit(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
-    if unit.tokens <= size.largest or unit.kind in ("code", "math"):
+    if unit.fits(size):
         return [unit]
-    return _split_lines(text, unit, size) if unit.kind == "table" else _split_sentences(text, unit, size)
+    characters = len(text[unit.start : unit.end].rstrip())
+    if unit.kind == "code" or (unit.kind == "math" and characters <= size.most_characters):
+        code_end = unit.start + characters  # the blanks after it are not code
+        blanks = _Unit(code_end, unit.end, 0, "text")
+        return [replace(unit, end=code_end), *_split_at(text, blanks, [code_end], size)]
+    return _split_sentences(text, unit, size) if unit.kind in ("text", "list") else _split_lines(text, unit, size)
 
 
 def _split_sentences(text: str, unit: _Unit, size: ChunkSize) -> list[_Unit]:
@@ -258,8 +309,9 @@ def _split_at(text: str, unit: _Unit, bounds: list[int], size: ChunkSize) -> lis
     for start, end in pairwise([*bounds, unit.end]):
         tokens = [match.start() for match in _TOKEN.finditer(text, start, end)]
         begin, first = start, 0
-        while len(tokens) - first > size.largest:
-            limit = tokens[first + size.largest]
+        while len(tokens) - first > size.largest or end - begin > size.most_characters:
+            limit = tokens[first + size.largest] if len(tokens) - first > size.largest else end
+            limit = min(limit, begin + size.most_characters)
             stop = text.rfind(" ", max(begin, limit - 40), limit) + 1 or limit
             last = bisect_left(tokens, stop)
             parts.append(_Unit(begin, stop, last - first, unit.kind))

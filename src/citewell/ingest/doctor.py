@@ -1,4 +1,6 @@
-"""Check that the library and the index agree and that nothing is left of deleted documents; repair what is wrong."""
+"""Check that library and index are intact and agree, and that nothing is left of deleted documents; repair them."""
+
+import asyncio
 
 from citewell.errors import IndexUnavailable, OtherModel
 from citewell.ingest.flow import IngestEngines, rebuild_index
@@ -29,11 +31,11 @@ async def _find_index_problems(engines: IngestEngines) -> list[str]:
         return ["there is no index for the documents of the library"] if stored else []
     if (model := builder.embedding_model_of(generation)) not in (None, engines.embedder.model):
         return [str(OtherModel(made=str(model), configured=engines.embedder.model))]
-    if not builder.has_generation(generation):
-        return [f"generation {generation} is missing, or was made by another version"]
+    if fault := await asyncio.to_thread(builder.fault_of, generation):
+        return [f"generation {generation} {fault}"]
     problems = []
-    if builder.current_generation() != generation:
-        problems.append(f"generation {generation} matches the library, but another is published")
+    if (published := builder.current_generation()) != generation:
+        problems.append(f"generation {generation} matches the library, but {published or 'none'} is published")
     try:
         indexed = {chunk: hash(text) for chunk, text in builder.contents(generation)}
     except IndexUnavailable:

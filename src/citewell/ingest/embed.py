@@ -10,7 +10,7 @@ import numpy as np
 from citewell.errors import ModelError
 from citewell.models import Chunk
 from citewell.ports import Embeddable, Embedder, Embedding, Entry, VectorCache
-from citewell.similarity_scale import PAIRS, SimilarityScale, measure_scale
+from citewell.similarity_scale import IDENTITY_SCALE, PAIRS, SimilarityScale, measure_scale
 
 _log = logging.getLogger("citewell.ingest")
 
@@ -54,15 +54,18 @@ class ChunkEmbedder:
         keys = [chunk.embedding_key for chunk in chunks]
         return set(keys) - (await self._cache.load(keys, model=self._embedder.model)).keys()
 
-    async def measure_scale(self) -> SimilarityScale | None:
-        """How the model's cosine similarities are to be read, measured on questions with known answers."""
+    async def measure_scale(self) -> SimilarityScale:
+        """How the model's cosine similarities are to be read, measured once on questions with known answers."""
+        model = self._embedder.model
+        if known := await self._cache.load_scale(model=model):
+            return known
         answers = await self._embedder.embed_passages([Embeddable("", answer) for _, answer in PAIRS])
         questions = await self._embedder.embed_queries([question for question, _ in PAIRS])
         scale = measure_scale(questions, np.array([answer.vectors[0] for answer in answers]))
         if scale is None:
-            _log.warning(
-                "%s does not tell answers from other texts; its answers are worth little", self._embedder.model
-            )
+            _log.warning("%s does not tell answers from other texts; its answers are worth little", model)
+            scale = IDENTITY_SCALE
+        await self._cache.save_scale(scale, model=model)
         return scale
 
     async def _embed_texts(self, texts: Sequence[Embeddable]) -> list[Embedding]:

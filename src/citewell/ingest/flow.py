@@ -5,6 +5,8 @@ generation; if a run dies between the commit and the switch, the next run finish
 are read, so at most a few megabytes of text are in memory.
 """
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +15,10 @@ from uuid import UUID
 
 from citewell.errors import OtherModel, UnreadableFile
 from citewell.ingest.embed import ChunkEmbedder, ProjectChunk, take_full_batches
-from citewell.ingest.plan import Plan, compare
+from citewell.ingest.plan import KEPT_VERSION, Plan, compare
 from citewell.ingest.read_ahead import ChunkedDocument, Recipe, read_ahead
 from citewell.ingest.run_record import Progress, Run, record_run
-from citewell.ingest.walk import SourceFile, walk
+from citewell.ingest.walk import FileRules, SourceFile, walk
 from citewell.models import IngestResult, Project, document_id
 from citewell.ports import (
     Audit,
@@ -26,8 +28,11 @@ from citewell.ports import (
     Ingests,
     Library,
     LibraryWriter,
+    Projects,
     VectorCache,
 )
+
+_log = logging.getLogger("citewell.ingest")
 
 _MAX_UNSTAGED_CHARACTERS = 4_000_000  # of documents that are read but not yet staged
 
@@ -56,7 +61,7 @@ async def ingest(
     engines: IngestEngines,
     recipe: Recipe,
     prune: bool = False,
-    everything: bool = False,
+    rules: FileRules | None = None,
     reembed: bool = False,
     progress: Progress,
     reembed_progress: Progress = _no_progress,
@@ -68,7 +73,7 @@ async def ingest(
     """
     run = Run()
     async with record_run(run, project, engines.ingests):
-        plan = await plan_ingest(paths, project, engines, recipe, prune=prune, everything=everything)
+        plan = await plan_ingest(paths, project, engines, recipe, prune=prune, rules=rules)
         update = _IndexUpdate(
             *(project, engines, recipe, run),
             progress=run.counting("reading", progress),
@@ -95,15 +100,36 @@ async def remove_documents(documents: Sequence[UUID], *, engines: IngestEngines)
     await _publish(changes, base=base, removed=documents, engines=engines)
 
 
+async def remove_project(project: Project, *, projects: Projects, engines: IngestEngines) -> None:
+    """Remove a project: its documents from the library and the index, then its sessions and everything else of it."""
+    known = await engines.library_writer.known_documents(project)
+    if documents := [document_id(project, path) for path in known]:
+        await remove_documents(documents, engines=engines)
+    await projects.delete(project.id)
+
+
 async def rebuild_index(engines: IngestEngines) -> None:
     """Build the index again from the library. Only chunks that are not in the cache are embedded."""
-    await usable_generation(engines, reembed=False)
+    engines.index_builder.publish(await build_index(engines))
+
+
+async def build_index(engines: IngestEngines) -> int:
+    """The same without publishing it: the library names the new generation, but readers use the old one."""
+    generation = await engines.library.generation()
+    if generation is not None and (model := _other_model(engines, generation)):
+        raise OtherModel(made=model, configured=engines.embedder.model)
     changes = _library_changes(engines, ChunkEmbedder(engines.embedder, engines.cache), without=())
-    await _publish(changes, base=None, removed=[], engines=engines)
+    return await _commit(changes, base=None, removed=[], engines=engines)
 
 
 async def plan_ingest(
-    paths: Sequence[Path], project: Project, engines: IngestEngines, recipe: Recipe, *, prune: bool, everything: bool
+    paths: Sequence[Path],
+    project: Project,
+    engines: IngestEngines,
+    recipe: Recipe,
+    *,
+    prune: bool,
+    rules: FileRules | None,
 ) -> Plan:
     """Walk the paths and compare the files with what is indexed.
 
@@ -111,12 +137,19 @@ async def plan_ingest(
     """
     known = await engines.library_writer.known_documents(project)
     known_roots = {document.root for document in known.values() if document.root}
-    files, errors = walk(paths, known_roots=known_roots, everything=everything)
-    plan = compare(files, known, recipe, walked=paths)
+    found = walk(paths, known_roots=known_roots, rules=rules)
+    plan = compare(found.files, known, recipe, walked=paths)
+    errors = found.errors
     if prune and errors and plan.vanished:
         errors.append("nothing was pruned, because some of the given paths could not be read")
-    vanished = plan.vanished if prune and not errors else ()
-    return replace(plan, vanished=vanished, errors=(*errors, *plan.errors))
+    vanished, not_pruned = (plan.vanished, ()) if prune and not errors else ((), plan.vanished)
+    return replace(
+        plan,
+        vanished=vanished,
+        not_pruned=not_pruned,
+        skipped=tuple(found.skipped),
+        errors=(*errors, *plan.errors),
+    )
 
 
 async def usable_generation(engines: IngestEngines, *, reembed: bool) -> int | None:
@@ -128,10 +161,20 @@ async def usable_generation(engines: IngestEngines, *, reembed: bool) -> int | N
     generation = await engines.library.generation()
     if generation is None:
         return None
+    if model := _other_model(engines, generation):
+        if not reembed:
+            raise OtherModel(made=model, configured=engines.embedder.model)
+        return None
+    fault = await asyncio.to_thread(engines.index_builder.fault_of, generation)
+    if fault:
+        _log.warning("generation %s of the index %s; the index is built anew from the library", generation, fault)
+    return None if fault else generation
+
+
+def _other_model(engines: IngestEngines, generation: int) -> str | None:
+    """The embedding model of a generation, if it is not the configured one."""
     model = engines.index_builder.embedding_model_of(generation)
-    if model not in (None, engines.embedder.model) and not reembed:
-        raise OtherModel(made=str(model), configured=engines.embedder.model)
-    return generation if engines.index_builder.has_generation(generation) else None
+    return None if model == engines.embedder.model else model
 
 
 class _IndexUpdate:
@@ -154,6 +197,7 @@ class _IndexUpdate:
         self._progress = progress
         self._reembed_progress = reembed_progress
         self._embedder = ChunkEmbedder(engines.embedder, engines.cache)
+        self._replaced_paths: set[str] = set()
         self._updated_documents: set[UUID] = set()
         self._unstaged: list[ChunkedDocument] = []
 
@@ -163,6 +207,7 @@ class _IndexUpdate:
         removed = [document_id(self._project, path) for path in plan.vanished]
         run.errors.extend(plan.errors)
         run.files = len(plan.unchanged)
+        self._replaced_paths.update(file.path for file in plan.changed)
         base = await _publish_intact_generation(self._engines, reembed=reembed)
         if plan.to_read or removed or base is None:
             changes = self._changes(plan.to_read, removed, from_scratch=base is None)
@@ -174,6 +219,8 @@ class _IndexUpdate:
             warnings=tuple(run.warnings),
             files_unchanged=len(plan.unchanged),
             files_removed=len(removed),
+            files_not_pruned=len(plan.not_pruned),
+            skipped=plan.skipped,
             chunks_embedded=self._embedder.embedded_chunks,
             seconds=monotonic() - started,
         )
@@ -218,7 +265,8 @@ class _IndexUpdate:
             self._progress(done, len(files))
             done += 1
             if isinstance(outcome, UnreadableFile):
-                run.errors.append(f"{file.path}: {outcome}")
+                note = KEPT_VERSION if file.path in self._replaced_paths else ""
+                run.errors.append(f"{file.path}: {outcome}{note}")
                 continue
             self._updated_documents.add(outcome.document.id)
             run.files += 1
@@ -268,10 +316,17 @@ async def _publish(
     changes: AsyncIterator[Change], *, base: int | None, removed: Sequence[UUID], engines: IngestEngines
 ) -> None:
     """Build the next generation, commit the library, and switch readers to the new generation."""
+    engines.index_builder.publish(await _commit(changes, base=base, removed=removed, engines=engines))
+
+
+async def _commit(
+    changes: AsyncIterator[Change], *, base: int | None, removed: Sequence[UUID], engines: IngestEngines
+) -> int:
+    """Build the next generation and commit the library; returns the generation, which readers don't use yet."""
     await engines.library_writer.discard()  # what a run that died had staged
     generation = await engines.index_builder.stage(changes, base=base)
     await engines.library_writer.commit(remove=removed, generation=generation)
-    engines.index_builder.publish(generation)
+    return generation
 
 
 async def _publish_intact_generation(engines: IngestEngines, *, reembed: bool) -> int | None:

@@ -7,12 +7,12 @@ import hashlib
 from pathlib import Path, PurePosixPath
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.readers.markdown import read_markdown
+from citewell.ingest.readers.markdown import Includes, read_markdown
 from citewell.ingest.readers.plain import LANGUAGES, read_code, read_text
 from citewell.ingest.site_paths import title_of
 from citewell.models import ParsedDocument
 
-READER_VERSION = 3
+READER_VERSION = 4
 """Increase it when readers or chunking change the chunks of the same bytes: every file is then read again."""
 
 MAX_FILE_BYTES = 50_000_000
@@ -43,18 +43,20 @@ def check_suffix(path: str) -> None:
         raise UnreadableFile(f"cannot read {suffix or 'a file without a suffix'}; readable are {', '.join(SUFFIXES)}")
 
 
-def parse(path: str, content: bytes) -> ParsedDocument:
-    """Parse a document's bytes."""
+def parse(path: str, content: bytes, *, includes: Includes | None = None) -> ParsedDocument:
+    """Parse a document's bytes; `includes` reads the files that a page includes."""
     check_suffix(path)
     if not content.strip():
         raise UnreadableFile("an empty file")
-    return _read_by_suffix(PurePosixPath(path).suffix.lower(), content, fallback_title=title_of(path))
+    suffix = PurePosixPath(path).suffix.lower()
+    return _read_by_suffix(suffix, content, fallback_title=title_of(path), includes=includes)
 
 
-def _read_by_suffix(suffix: str, content: bytes, *, fallback_title: str) -> ParsedDocument:
+def _read_by_suffix(suffix: str, content: bytes, *, fallback_title: str, includes: Includes | None) -> ParsedDocument:
     match suffix:
         case ".md" | ".mdx":
-            return read_markdown(_decode(content), mdx=suffix == ".mdx", fallback_title=fallback_title)
+            mdx = suffix == ".mdx"
+            return read_markdown(_decode(content), mdx=mdx, fallback_title=fallback_title, includes=includes)
         case ".rst":
             from citewell.ingest.readers.rst import read_rst
 

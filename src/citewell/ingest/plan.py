@@ -12,18 +12,27 @@ from citewell.errors import UnreadableFile
 from citewell.ingest.parse import read_bytes
 from citewell.ingest.read_ahead import Recipe
 from citewell.ingest.walk import SourceFile
-from citewell.models import KnownDocument
+from citewell.models import KnownDocument, SkippedFile
+
+KEPT_VERSION = "; answers still come from the version that was indexed before"
+"""Follows the error of a document that could not be replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an ingest will do. `vanished` are paths of documents whose file is gone; `errors` name unreadable files."""
+    """What an ingest will do.
+
+    `vanished` are paths of documents whose files are gone or skipped now, `not_pruned` those of them that stay
+    indexed; `errors` name unreadable files.
+    """
 
     added: tuple[SourceFile, ...]
     changed: tuple[SourceFile, ...]
     unchanged: tuple[SourceFile, ...]
     vanished: tuple[str, ...]
     errors: tuple[str, ...]
+    not_pruned: tuple[str, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
 
     @property
     def to_read(self) -> tuple[SourceFile, ...]:
@@ -47,26 +56,29 @@ def compare(
         if document is None:
             added.append(file)
             continue
+        if error := _place_error(file, document, moved_roots):
+            errors.append(f"{file.path}: {error}")
+            continue
         try:
-            _check_same_place(file, document, moved_roots)
             # An upload and a file can have the same path. The newer one replaces the other, even with the same text.
             same_kind = bool(document.root) == (file.root is not None)
             is_unchanged = same_kind and document.fingerprint == recipe.fingerprint(file, read_bytes(file.location))
-        except UnreadableFile as error:
-            errors.append(f"{file.path}: {error}")
+        except UnreadableFile as unreadable:
+            errors.append(f"{file.path}: {unreadable}{KEPT_VERSION}")
             continue
         (unchanged if is_unchanged else changed).append(file)
     vanished = _find_vanished(files, known, walked, moved_roots)
     return Plan(tuple(added), tuple(changed), tuple(unchanged), tuple(vanished), tuple(errors))
 
 
-def _check_same_place(file: SourceFile, document: KnownDocument, moved_roots: Mapping[str, str]) -> None:
-    """Raise UnreadableFile if the document's path belongs to another file that still exists."""
+def _place_error(file: SourceFile, document: KnownDocument, moved_roots: Mapping[str, str]) -> str | None:
+    """The error for a document's path that belongs to another file, which still exists."""
     if file.root is None or not document.root:
-        return
+        return None
     indexed_file = Path(moved_roots.get(document.root, document.root), file.path)
-    if indexed_file != file.root / file.path and indexed_file.is_file():
-        raise UnreadableFile(f"{indexed_file} has the same path in this project; use another --project")
+    if indexed_file == file.root / file.path or not indexed_file.is_file():
+        return None
+    return f"{indexed_file} has the same path in this project; use another --project"
 
 
 def _find_moved_roots(files: Sequence[SourceFile], known: Mapping[str, KnownDocument]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from citewell.ingest.embed import ChunkEmbedder
 from citewell.ingest.flow import IngestEngines, plan_ingest, usable_generation
 from citewell.ingest.plan import Plan
 from citewell.ingest.read_ahead import Recipe, read_ahead
+from citewell.ingest.walk import FileRules
 from citewell.models import Preview, Project, document_id
 
 
@@ -20,11 +21,11 @@ async def preview(
     recipe: Recipe,
     reembed: bool = False,
     prune: bool = False,
-    everything: bool = False,
+    rules: FileRules | None = None,
 ) -> Preview:
     """What `ingest` would do with the same arguments."""
     from_scratch = await usable_generation(engines, reembed=reembed) is None
-    plan = await plan_ingest(paths, project, engines, recipe, prune=prune, everything=everything)
+    plan = await plan_ingest(paths, project, engines, recipe, prune=prune, rules=rules)
     embedder = ChunkEmbedder(engines.embedder, engines.cache)
     result = _from_plan(plan)
     not_cached: set[str] = set()
@@ -57,6 +58,8 @@ def _from_plan(plan: Plan) -> Preview:
         unchanged=[file.path for file in plan.unchanged],
         removed=list(plan.vanished),
         errors=list(plan.errors),
+        skipped=list(plan.skipped),
+        not_pruned=list(plan.not_pruned),
     )
 
 

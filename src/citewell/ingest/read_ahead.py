@@ -15,10 +15,13 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
+from typing import TypedDict
+from uuid import UUID
 
 from citewell.errors import UnreadableFile
-from citewell.ingest.chunk import ChunkSize, chunk
+from citewell.ingest.chunk import ChunkSize, chunk, keep_whole
 from citewell.ingest.parse import fingerprint, parse, read_bytes
+from citewell.ingest.readers.markdown import Includes
 from citewell.ingest.site_paths import part_of, url_of
 from citewell.ingest.walk import SourceFile
 from citewell.models import Chunk, Document, Project, document_id
@@ -33,11 +36,23 @@ class Recipe:
 
     size: ChunkSize
     base_url: str | None = None
+    whole_documents: bool = False
+    """Whether a document that is smaller than the smallest chunk is stored whole, without chunks."""
 
     def fingerprint(self, file: SourceFile, content: bytes) -> str:
         """Of the file's bytes and of everything else that its chunks depend on."""
-        sizes = f"{self.size.smallest}:{self.size.largest}:{self.size.overlap}"
-        return fingerprint(content, f"{sizes}:{self.base_url or ''}:{part_of(file.root, file.path)}")
+        sizes = f"{self.size.smallest}:{self.size.largest}:{self.size.overlap}{':whole' * self.whole_documents}"
+        included = Includes(file.location, file.root).digest(content)
+        return fingerprint(content, f"{sizes}:{self.base_url or ''}:{part_of(file.root, file.path)}{included}")
+
+
+class _Place(TypedDict):
+    """What the chunks of a document have in common."""
+
+    document_id: UUID
+    source: str
+    size: ChunkSize
+    url: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +67,16 @@ class ChunkedDocument:
 def read_document(file: SourceFile, project: Project, recipe: Recipe) -> ChunkedDocument:
     """Parse and chunk one file."""
     content = read_bytes(file.location)
-    parsed = parse(file.path, content)
+    parsed = parse(file.path, content, includes=Includes(file.location, file.root))
     identity = document_id(project, file.path)
     url = url_of(recipe.base_url, file.path, slug=parsed.slug) if recipe.base_url else None
-    chunks, warnings = chunk(parsed, document_id=identity, source=file.path, size=recipe.size, url=url)
+    place = _Place(document_id=identity, source=file.path, size=recipe.size, url=url)
+    whole = keep_whole(parsed, **place) if recipe.whole_documents else None
+    chunks, warnings = ([whole], []) if whole else chunk(parsed, **place)
+    if recipe.whole_documents and chunks and not whole:
+        limit = recipe.size.smallest
+        warnings.append(f"{file.path}: chunked, because only a document of less than {limit} tokens is stored whole")
+    warnings.extend(f"{file.path}: {warning}" for warning in parsed.warnings)
     if not chunks:
         warnings.append(f"{file.path}: nothing to read in it")  # for example a page that only imports another
     document = Document(

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import assert_never
 
 from citewell.errors import CitewellError, OtherModel
-from citewell.ingest.flow import IngestEngines, ingest_files, remove_documents
+from citewell.ingest.flow import IngestEngines, ingest_files, remove_documents, remove_project
+from citewell.ingest.plan import KEPT_VERSION
 from citewell.ingest.read_ahead import Recipe
 from citewell.ingest.run_record import Run, record_run
 from citewell.ingest.walk import SourceFile
-from citewell.models import Upload, document_id
+from citewell.models import Upload
 from citewell.ports import Projects, Uploads
 
 _MAX_ATTEMPTS = 3
@@ -79,7 +80,9 @@ async def _process(
     match upload.kind:
         case "ingest":
             if upload.attempts > _MAX_ATTEMPTS:
-                return "its reader crashed on it; the file is probably broken"
+                known = await engines.library_writer.known_documents(upload.project)
+                note = KEPT_VERSION if upload.path in known else ""
+                return f"its reader crashed on it; the file is probably broken{note}"
             with _written_to_file(upload, content, folder) as location:
                 file = SourceFile(location, upload.path, None)
                 result = await ingest_files([file], project=upload.project, engines=engines, recipe=recipe)
@@ -89,19 +92,18 @@ async def _process(
         case "delete":
             if upload.attempts > _MAX_ATTEMPTS:
                 return "it could not be removed"
-            await _delete(upload, projects, engines)
+            if upload.path:
+                await _delete_document(upload, engines)
+            else:
+                await remove_project(upload.project, projects=projects, engines=engines)
             return None
         case never:
             assert_never(never)
 
 
-async def _delete(upload: Upload, projects: Projects, engines: IngestEngines) -> None:
-    """Delete one document; an upload without a path deletes the whole project."""
-    known = await engines.library_writer.known_documents(upload.project)
-    if documents := [document_id(upload.project, path) for path in known if upload.path in ("", path)]:
-        await remove_documents(documents, engines=engines)
-    if not upload.path:
-        await projects.delete(upload.project.id)
+async def _delete_document(upload: Upload, engines: IngestEngines) -> None:
+    if upload.path in await engines.library_writer.known_documents(upload.project):
+        await remove_documents([upload.document_id], engines=engines)
 
 
 @contextmanager

@@ -12,10 +12,12 @@ from citewell.models.answers import (
     StageReached,
     Support,
     TokenUsage,
+    UnsupportedPolicy,
     Verdict,
     Window,
 )
 from citewell.models.documents import (
+    CITATION_ID,
     DEFAULT_PROJECT,
     PROJECT_NAMESPACE,
     Block,
@@ -34,15 +36,17 @@ from citewell.models.documents import (
     content_hash,
     document_id,
 )
-from citewell.models.filters import NO_FILTERS, Filters
-from citewell.models.ingests import IngestResult, IngestRun, Outcome, Preview, Stage
+from citewell.models.filters import NO_FILTERS, URL_PREFIX, Filters
+from citewell.models.ingests import IngestResult, IngestRun, Outcome, Preview, SkippedFile, SkipReason, Stage
 from citewell.models.records import Evaluation, Feedback, Gap, Key, Owner, Scope, Status, StoredExchange, Upload, Vote
 
 __all__ = [
+    "CITATION_ID",
     "DEFAULT_PROJECT",
     "NO_FILTERS",
     "PROJECT_NAMESPACE",
     "QUOTED",
+    "URL_PREFIX",
     "Answer",
     "Block",
     "BlockKind",
@@ -70,6 +74,8 @@ __all__ = [
     "Project",
     "Scope",
     "Segment",
+    "SkipReason",
+    "SkippedFile",
     "Stage",
     "StageReached",
     "Status",
@@ -78,6 +84,7 @@ __all__ = [
     "Surroundings",
     "TokenUsage",
     "Trace",
+    "UnsupportedPolicy",
     "Upload",
     "Vector",
     "Verdict",

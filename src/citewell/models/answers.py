@@ -1,6 +1,7 @@
 """Questions, passages and answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from citewell.models.documents import Chunk
@@ -17,13 +18,20 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A retrieved chunk; `score` is the cosine of its best window, in [0, 1]."""
+    """A retrieved chunk.
+
+    Readers are shown `cosine`. Ranking and confidence use `score`, which `similarity_scale.py` converts from it: they
+    were fitted to one embedding model, and the cosines of another mean other things.
+    """
 
     chunk: Chunk
     score: float
+    """The similarity of its best window, in [0, 1]."""
     windows: tuple[Window, ...]
     mean_score: float = 0.0
-    """The cosine of the mean of its windows."""
+    """The similarity of the mean of its windows."""
+    cosine: float = 0.0
+    """The cosine of its best window to the question, as the embedding model gives it, clipped to [0, 1]."""
     sentence_stems: tuple[tuple[str, ...], ...] = ()
     """The stems of each of its sentences, as the index stores them."""
 
@@ -52,12 +60,19 @@ class Exchange:
 
     question: str
     answer: str
+    timestamp: datetime | None = field(default=None, compare=False)
+    """When it was stored, if it was."""
 
 
 Mode = Literal["full", "selected_text", "retrieval_only", "no_results"]
 
 
 Verdict = Literal["supported", "weak", "unsupported", "uncited"]
+
+
+UnsupportedPolicy = Literal["drop", "fold", "show"]
+"""What becomes of an LLM's sentences that no passage supports: left out; left out unless too little is left, then given
+beside the answer; or shown with their verdict if they cite a passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +140,8 @@ class Answer:
     """The tokens used, if an LLM wrote the answer."""
     notice: str = ""
     """A remark for the reader: that the LLM was not available."""
+    unsupported: tuple[str, ...] = ()
+    """What an LLM wrote beside the answer and no passage supports; no part of the text."""
 
     @property
     def cited(self) -> tuple[Passage, ...]:

@@ -36,6 +36,9 @@ class Project:
         return cls(uuid5(PROJECT_NAMESPACE, name), name)
 
 
+CITATION_ID = "[0-9a-f]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+"""The pattern of what stands in brackets as a citation: a chunk's id, or the id of a document that is stored whole."""
+
 BlockKind = Literal["heading", "text", "list", "table", "code", "math"]
 
 
@@ -61,7 +64,7 @@ class ParsedDocument:
     """A parsed file: its text, and the offsets of its blocks.
 
     `slug` is the URL path that the page sets for itself, `page_starts` the offsets of its pages, and `lines` the line
-    of the file for each line of the text, if they differ.
+    of the file for each line of the text, if they differ. `warnings` say what could not be read.
     """
 
     title: str
@@ -70,6 +73,7 @@ class ParsedDocument:
     slug: str = ""
     page_starts: tuple[int, ...] = ()
     lines: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,8 @@ class Chunk:
     id: str
     document_id: UUID
     content_hash: str
-    index: int
+    index: int | None
+    """Its place among the document's chunks, from 0; None for a document that is stored whole."""
     source: str
     chapter: str
     section: str
@@ -96,6 +101,16 @@ class Chunk:
     page: int | None = None
     url: str | None = None
     """The URL of the live page, at the chunk's heading."""
+
+    @property
+    def citation_id(self) -> str:
+        """What cites it: its own id, or the document's if the document is stored whole."""
+        return str(self.document_id) if self.index is None else self.id
+
+    @property
+    def public_id(self) -> str | None:
+        """Its id in the API; None for a document that is stored whole, which has no chunks."""
+        return None if self.index is None else self.id
 
     @property
     def label(self) -> str:
@@ -146,7 +161,7 @@ class Document:
     fingerprint: str
     """A hash of the file's bytes and of the parser's version: if equal, the file is unchanged."""
     part: str = ""
-    """The part of the book it belongs to, from the names of its folders."""
+    """The part it belongs to, from the names of its folders."""
     url: str | None = None
     """The URL of the live page."""
     root: str = ""

@@ -1,8 +1,15 @@
 """Filters of a search."""
 
+import re
 from dataclasses import dataclass
 
 from citewell.errors import BadFilter
+
+# Blank, control and other invisible characters; a URL has them percent-encoded, if at all.
+_BLANK = r"\x00-\x20\x7f-\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
+_HOST = rf"(?:[^{_BLANK}/?#@:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{{1,5}})?"
+URL_PREFIX = re.compile(rf"(?:/(?:[^{_BLANK}/][^{_BLANK}]*)?|https?://{_HOST}(?:[/?#][^{_BLANK}]*)?)")
+"""An absolute URL with a host, or a path from `/`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +34,12 @@ class Filters:
             if value is not None and not value.strip():
                 raise BadFilter(f"the filter {name} is empty; leave it out, or say what to narrow the search to")
             if value is not None and any("\ud800" <= character <= "\udfff" for character in value):
-                raise BadFilter(f"the filter {name} is not readable text: {value!a}")
-        if (prefix := self.source_url_prefix) and not prefix.startswith(("/", "http://", "https://")):
-            raise BadFilter(f"the URL prefix {prefix!r} must begin with https://, http:// or /")
+                raise BadFilter(f"the filter {name} is not readable text: {value[:200]!a}")
+        if (prefix := self.source_url_prefix) and not URL_PREFIX.fullmatch(prefix):
+            raise BadFilter(
+                f"the URL prefix {prefix[:200]!r} should be a URL like https://example.org/docs or a path like /docs, "
+                "with spaces written as %20"
+            )
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) is not None for name in self.__slots__)

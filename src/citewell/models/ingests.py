@@ -6,6 +6,20 @@ from typing import Literal
 from uuid import UUID
 
 Stage = Literal["planning", "reading", "embedding", "publishing"]
+SkipReason = Literal[
+    "not supported",
+    "not documents",
+    "generated",
+    "hidden",
+    "build output",
+    "a link to a folder",
+    "ignored by .gitignore",
+    "ignored by .citewellignore",
+    "excluded by --exclude",
+    "not matched by --include",
+]
+"""Why an ingest passed over a file or a folder. "not documents" are the scripts and style sheets of pages."""
+
 Outcome = Literal["running", "done", "failed", "interrupted"]
 
 
@@ -28,6 +42,14 @@ class IngestRun:
 
 
 @dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file that was not indexed, or a folder that was not walked; the path of a folder ends with a slash."""
+
+    path: str
+    reason: SkipReason
+
+
+@dataclass(frozen=True, slots=True)
 class IngestResult:
     """The result of an ingest; `exit_code` is 0 if and only if `errors` is empty."""
 
@@ -37,7 +59,10 @@ class IngestResult:
     warnings: tuple[str, ...] = ()
     files_unchanged: int = 0
     files_removed: int = 0
+    files_not_pruned: int = 0
+    """Indexed documents whose files are gone or skipped now; a run with `--prune` would remove them."""
     chunks_embedded: int = 0
+    skipped: tuple[SkippedFile, ...] = ()
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -54,6 +79,8 @@ class Preview:
     unchanged: list[str]
     removed: list[str]
     errors: list[str]
+    skipped: list[SkippedFile] = field(default_factory=list)
+    not_pruned: list[str] = field(default_factory=list)
     chunks_added: int = 0
     chunks_removed: int = 0
     chunks_unchanged: int = 0

@@ -72,10 +72,11 @@ class Index(Protocol):
     ) -> tuple[Passage, ...]:
         """The best passages of a project that match `filters`, best first.
 
-        Scores are cosines, converted by the similarity scale of the index and clipped to [0, 1].
+        Scores are cosines, converted by the similarity scale of the index; a passage's `cosine` is not converted. Both
+        are clipped to [0, 1].
 
         Raises EmptyKnowledgeBase before the first publish, IndexMismatch if the index has another model or version,
-        and IndexUnavailable if the engine fails.
+        and IndexUnavailable if the engine fails, or the index is damaged or missing.
         """
         ...
 
@@ -87,6 +88,10 @@ class Index(Protocol):
 
     async def scale(self) -> SimilarityScale:
         """The similarity scale of the index's embedding model. Raises as `search` does."""
+        ...
+
+    def problem(self) -> str | None:
+        """Why the generation that was published last cannot be read, as of the last call; an older one may answer."""
         ...
 
     async def close(self) -> None: ...
@@ -160,18 +165,25 @@ class WritingTask:
     search: Search | None = None
     max_tokens: int = 1000
     """How many tokens it may write."""
+    deadline: float | None = None
+    """When its first words must have come, in the event loop's time. Default: in the writer's `first_words_seconds`."""
 
 
 class Writer(Protocol):
-    """An LLM. `model` names it; `context_tokens` is the size of its context window."""
+    """An LLM. `model` names it; `context_tokens` is the size of its context window.
+
+    `first_words_seconds` is the time for its first words, retries included.
+    """
 
     model: str
     context_tokens: int
+    first_words_seconds: float
 
     def write(self, task: WritingTask) -> AsyncGenerator[str | TokenUsage, None]:
         """Stream the text as it is written, and last the token usage. Close the stream if its reader leaves.
 
-        Raises WriterUnavailable: at once if the LLM is known to be down, after the first words if it broke off.
+        There may be no text: an LLM may refuse, or write nothing. Raises WriterUnavailable: at once if the LLM is known
+        to be down, after the first words if it broke off.
         """
         ...
 

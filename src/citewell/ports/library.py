@@ -25,12 +25,15 @@ class Change:
 class IndexBuilder(Protocol):
     """Builds generations of the index and publishes them to readers; for one writer at a time."""
 
-    def has_generation(self, generation: int) -> bool:
-        """Whether this generation is complete, and was built by this version with the configured model."""
+    def fault_of(self, generation: int) -> str | None:
+        """Why no other generation can be built on this one: "is missing", "is damaged: …"; None if nothing is wrong.
+
+        Reads all its files. It must have been built by this version with the configured model.
+        """
         ...
 
     def embedding_model_of(self, generation: int) -> str | None:
-        """The embedding model of a generation; None if there is no such generation."""
+        """The embedding model of a generation; None if there is no such generation, or it does not tell."""
         ...
 
     def current_generation(self) -> int | None:
@@ -155,4 +158,12 @@ class VectorCache(Protocol):
 
     async def save(self, embeddings: Mapping[str, Embedding], *, model: str) -> None:
         """Store embeddings by key; existing ones stay."""
+        ...
+
+    async def load_scale(self, *, model: str) -> SimilarityScale | None:
+        """The similarity scale that was measured with a model; None if none was."""
+        ...
+
+    async def save_scale(self, scale: SimilarityScale, *, model: str) -> None:
+        """Store the similarity scale of a model."""
         ...

@@ -15,7 +15,7 @@ class SupportedSentence(BaseModel):
     sentence: str
     verdict: Verdict
     score: float = Field(ge=0, le=1, description="How likely the cited passages support it; 1 for a quotation.")
-    chunk_ids: list[str] = Field(description="The chunks it cites.")
+    chunk_ids: list[str] = Field(description="The chunks it cites; of a document that is stored whole, its id.")
 
 
 class Topic(BaseModel):
@@ -31,6 +31,11 @@ class AnswerFields(BaseModel):
 
     support: list[SupportedSentence] | None = Field(
         None, exclude_if=is_none, description="Each sentence that makes a claim, in order, with its verdict."
+    )
+    unsupported: list[str] | None = Field(
+        None,
+        exclude_if=is_none,
+        description="What the language model also wrote and the documents do not clearly support. Not in the answer.",
     )
     notice: str | None = Field(
         None,

@@ -1,13 +1,14 @@
 """`POST /api/ask` and `/api/ask/stream`: one question, one answer."""
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from citewell.schemas.answer import RatedAnswerFields
 from citewell.schemas.fields import Question, Whole, is_none
 from citewell.schemas.location import SourceLocation
+from citewell.schemas.request import Request
 
 
-class AskRequest(BaseModel):
+class AskRequest(Request):
     question: Question = Field(examples=["Why do gyroscopes drift?"])
     top_k: Whole = Field(5, ge=1, le=20, description="How many passages to retrieve.")
 

@@ -9,24 +9,21 @@ from pydantic import BaseModel, Field
 from citewell.models import Filters
 from citewell.schemas.answer import RatedAnswerFields
 from citewell.schemas.errors import ErrorResponse
-from citewell.schemas.fields import NOT_BLANK, Query, Selection, Uuid4, is_none
+from citewell.schemas.fields import Query, SectionName, Selection, UrlPrefix, Uuid4, is_none
 from citewell.schemas.location import SourceLocation
+from citewell.schemas.request import Request
 
 CitationStatus = Literal["valid", "moved", "changed", "deleted", "unknown"]
 
 
-class MetadataFilter(BaseModel):
-    source_url_prefix: str | None = Field(
+class MetadataFilter(Request):
+    source_url_prefix: UrlPrefix | None = Field(
         None,
         description="How the page's address begins: an absolute URL, or a path from `/`.",
         examples=["/docs/module1"],
-        json_schema_extra={"pattern": "^(/|https?://)"},
     )
-    section: str | None = Field(
-        None,
-        description="The exact name of a section.",
-        examples=["Inverse Kinematics"],
-        json_schema_extra={"pattern": NOT_BLANK},
+    section: SectionName | None = Field(
+        None, description="The exact name of a section.", examples=["Inverse Kinematics"]
     )
 
     def to_filters(self) -> Filters:
@@ -34,7 +31,7 @@ class MetadataFilter(BaseModel):
         return Filters(source_url_prefix=self.source_url_prefix, section=self.section)
 
 
-class ChatRequest(BaseModel):
+class ChatRequest(Request):
     query: Query = Field(examples=["What is inverse kinematics?"])
     selected_text: Selection | None = Field(None, description="If given, the answer comes from this text alone.")
     session_id: Uuid4 | None = Field(None, description="The session to continue; left out, a new one is created.")

@@ -1,17 +1,18 @@
 """`POST /api/query`: "ask about this passage" buttons in a book."""
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from citewell.schemas.answer import AnswerFields
 from citewell.schemas.fields import Hint, ShortQuery
 from citewell.schemas.location import SourceLocation
+from citewell.schemas.request import Request
 
 
-class QueryRequest(BaseModel):
+class QueryRequest(Request):
     query: ShortQuery = Field(examples=["What does this mean?"])
     selected_text: Hint | None = Field(
         None,
-        description="Text the reader selected: a hint that steers the search, at most 200 words.",
+        description="Text the reader selected: a hint that steers the search.",
         examples=["Integrating a bias makes the result drift."],
     )
 

@@ -8,13 +8,15 @@ from citewell.text.language import ENGLISH, detect_language, function_words, mos
 from citewell.text.sentences import sentence_spans, sentence_stems
 from citewell.text.stemming import bm25_weight, stem, stems
 from citewell.text.terms import content_words, is_general_english, keywords, specific_terms
-from citewell.text.units import Unit, announced_units, split_units, unit_text
+from citewell.text.units import HIDDEN_DIRECTIVES, PROSE_DIRECTIVES, Unit, announced_units, split_units, unit_text
 from citewell.text.wordlists import bert_vocabulary, data_file, table_rows, word_pairs, word_set, words_by_label
 from citewell.text.words import replace_surrogates, split_words
 
 __all__ = [
     "ENGLISH",
     "FENCE",
+    "HIDDEN_DIRECTIVES",
+    "PROSE_DIRECTIVES",
     "Unit",
     "announced_units",
     "bert_vocabulary",

@@ -48,12 +48,12 @@ _MARKUP_LINE = re.compile(  # a tag, a comment, an import or the mark of a block
     re.VERBOSE,
 )
 _DIRECTIVE = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*(?:\{(?P<name>[\w:+-]+)\}|(?P<mdx>mdx-code-block)\b)")
-_PROSE_DIRECTIVES = frozenset({  # MyST: a fence around prose
+PROSE_DIRECTIVES = frozenset({  # MyST: a fence around prose
     "note", "warning", "tip", "hint", "important", "caution", "danger", "attention", "error", "admonition", "seealso",
     "todo", "dropdown", "details", "card", "tab-set", "tab-item", "tabs", "tab", "grid", "grid-item", "grid-item-card",
     "margin", "sidebar", "topic", "versionadded", "versionchanged", "deprecated", "annotations",
 })  # fmt: skip
-_MARKUP_DIRECTIVES = frozenset({  # MyST: a fence around something that the text does not contain
+HIDDEN_DIRECTIVES = frozenset({  # MyST: a fence around something that the text does not contain
     "literalinclude", "include", "image", "figure", "button-ref", "button-link", "toctree", "contents", "raw",
     "eval-rst", "index", "video", "youtube", "autoclass", "autofunction", "automodule", "autosummary", "currentmodule",
 })  # fmt: skip
@@ -145,9 +145,9 @@ def _iterate_units(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[Unit
 def _fenced_units(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[Unit]:
     """The code of a fence; the units of the prose in it where it only marks a note or a tab; nothing for markup."""
     opening = _DIRECTIVE.match(text, *lines[0])
-    if not opening or (opening["name"] and opening["name"] not in _PROSE_DIRECTIVES | _MARKUP_DIRECTIVES):
+    if not opening or (opening["name"] and opening["name"] not in PROSE_DIRECTIVES | HIDDEN_DIRECTIVES):
         yield Unit(lines[0][0], lines[-1][1], "code")
-    elif opening["name"] in _PROSE_DIRECTIVES:
+    elif opening["name"] in PROSE_DIRECTIVES:
         inner = lines[1:-1] if FENCE.match(text, *lines[-1]) else lines[1:]
         options = sum(1 for _ in takewhile(lambda line: _DIRECTIVE_OPTION.match(text, *line), inner))
         yield from _iterate_units(text, inner[options:])

@@ -11,7 +11,7 @@ from anyio import move_on_after
 from sqlalchemy import select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from citewell.adapters.sql import database, tables
+from citewell.adapters.sql import engine, tables
 from citewell.adapters.sql.database import Database
 from citewell.errors import SettingsError, StoreUnavailable
 from tests.fakes.postgres import PostgresServer
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.anyio
     ],
 )
 def test_the_urls_that_hosts_hand_out_are_taken(given: str) -> None:
-    database.check_database_url(given)
-    assert database.make_engine(given).url.drivername == "postgresql+asyncpg"
+    engine.check_database_url(given)
+    assert engine.make_engine(given).url.drivername == "postgresql+asyncpg"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_the_urls_that_hosts_hand_out_are_taken(given: str) -> None:
 )
 def test_a_wrong_url_is_explained_without_its_password(given: str, says: str) -> None:
     with pytest.raises(SettingsError) as raised:
-        database.check_database_url(given)
+        engine.check_database_url(given)
     assert says in str(raised.value)
     assert "hunter2" not in str(raised.value)
 

@@ -15,7 +15,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Row, insert, inspect, select, text
 
 from citewell.adapters.sql import schema, tables
-from citewell.adapters.sql.database import Database, make_engine
+from citewell.adapters.sql.database import Database
+from citewell.adapters.sql.engine import make_engine
 from citewell.errors import StoreUnavailable
 from tests.fakes.postgres import PostgresServer
 
@@ -119,6 +120,8 @@ async def _make_first_version(where: Path | str, rows: dict[str, Sequence[Row[An
                 connection.execute(insert(table), values)
         return names
 
+    if isinstance(where, Path):
+        await asyncio.to_thread(where.touch)  # an engine opens a file, and never makes one
     engine = make_engine(where)
     async with engine.begin() as connection:
         names = await connection.run_sync(make)

@@ -36,7 +36,8 @@ STAGES = Exchange(
 SENSORS = Exchange("Which sensors are in a foot?", "Common ones are load cells, switches and cameras. [1]")
 REFUSED = Exchange(
     "How do I bake bread?",
-    "This is not covered by this book. The nearest topics it covers are “Safety > Stops”, “Hands” and “Walking”.",
+    "This is not covered by these documents. "
+    "The nearest topics they cover are “Safety > Stops”, “Hands” and “Walking”.",
 )
 THANKS = Exchange("thanks", "You're welcome.")
 
@@ -238,7 +239,7 @@ def test_what_a_place_does_not_say_is_declined_for_that_place(book_home: Path) -
     text, answer = ask(book_home, "How long does a chicken roast?", where=Filters(path="03-motion/"))
     assert text.startswith("This is not covered in 03-motion/. The nearest topics there are “")
     assert all(one.chunk.source.startswith("03-motion/") for one in answer.nearest)
-    with pytest.raises(BadFilter, match="must begin with"):
+    with pytest.raises(BadFilter, match="should be a URL like"):
         Filters(source_url_prefix="docs")
 
 

@@ -20,6 +20,7 @@ class Rewriter:
 
     model = "rewriter"
     context_tokens = 8000
+    first_words_seconds = 30.0
 
     def __init__(self, words: str = "") -> None:
         self._words = words

@@ -61,7 +61,7 @@ def test_a_letter_is_defined_where_a_sentence_says_what_it_stands_for(text: str,
 @pytest.mark.parametrize("question", ["What is x?", "x", "what does x mean?", "What is 7?"])
 def test_a_letter_that_no_document_defines_is_declined(book_home: Path, question: str) -> None:
     text, answer = ask(book_home, question)
-    assert text.startswith("This is not covered by this book.")
+    assert text.startswith("This is not covered by these documents.")
     assert (answer.confidence, answer.cited) == (0, ())
 
 
@@ -71,3 +71,10 @@ def test_a_letter_is_answered_by_its_definition(home: Path, docs: Path) -> None:
     retrieved = ask(home, "What is q?")[1].retrieved
     assert [passage.chunk.source for passage in retrieved] == ["flow.md"]
     assert ask(home, "What is v?")[1].retrieved == ()
+
+
+def test_a_long_text_asks_for_no_definition() -> None:
+    """The patterns try every place of a text as its end; 32,000 symbols took them half a minute."""
+    assert defined_thing("What is a pump, " + "please, " * 30) == "pump"
+    assert defined_thing("What is a pump, " + "please, " * 40) == ""
+    assert defined_thing("🤖" * 32_000) == ""

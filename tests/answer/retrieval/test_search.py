@@ -38,6 +38,9 @@ class TwoPages:
     async def scale(self) -> SimilarityScale:
         return IDENTITY_SCALE
 
+    def problem(self) -> str | None:
+        return None
+
     async def close(self) -> None:
         pass
 

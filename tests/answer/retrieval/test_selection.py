@@ -42,6 +42,9 @@ class NoIndex:
     async def scale(self) -> SimilarityScale:
         raise AssertionError("the index was asked what cosines are worth")
 
+    def problem(self) -> str | None:
+        return None
+
     async def close(self) -> None:
         pass
 

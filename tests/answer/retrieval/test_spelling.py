@@ -98,3 +98,9 @@ def test_a_question_with_several_typing_errors_is_answered(home: Path, tmp_path:
     assert answer.confidence > 0
     text, answer = ask(home, "how do i strem a large respons", where=Filters(path="5.md"))
     assert answer.confidence == 0, "the word is in another file"
+
+
+def test_a_word_that_is_far_too_long_to_be_one_is_not_corrected() -> None:
+    """Of 2,000 letters, more than 100,000 spellings are one edit away, and each would be looked up."""
+    for word, misspelt in (("x" * 32, ["x" * 32]), ("x" * 33, []), ("x" * 32_000, [])):
+        assert misspelt_words(word, frozenset(keywords(word))) == misspelt

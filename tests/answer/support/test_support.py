@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from citewell.answer.support.features import SUPPORT_FEATURES
 from citewell.answer.support.quantities import find_quantities
 from citewell.answer.support.score import VERDICT_BANDS, BoostedTrees, needs_support, support_score, verdict_for
+from tests.answer.support.value_cases import ADDS_ONLY, RIGHT, WRONG
 
 TOWER = (
     "The Eiffel Tower is a wrought-iron lattice tower on the Champ de Mars in Paris, France. It is 330 metres tall and "
@@ -114,6 +115,33 @@ def test_the_opposite_is_not_supported(text: str, changed: str) -> None:
 )
 def test_the_same_in_other_words_is_not_called_unsupported(text: str, said: str) -> None:
     assert verdict_for(support_score(said, [text])) in ("supported", "weak")
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG, ids=lambda said: said[:60])
+def test_a_value_that_the_text_does_not_have_is_not_supported(text: str, said: str) -> None:
+    """Flags, identifiers, files, quoted values and numbers; an example's value as a default; the other limit."""
+    assert verdict_for(support_score(said, [text])) == "unsupported"
+
+
+@pytest.mark.parametrize(("text", "said"), RIGHT, ids=lambda said: said[:60])
+def test_a_value_of_the_text_in_another_spelling_is_not_called_unsupported(text: str, said: str) -> None:
+    assert verdict_for(support_score(said, [text])) != "unsupported"
+
+
+@pytest.mark.parametrize(("text", "said"), ADDS_ONLY, ids=lambda said: said[:60])
+def test_only_is_weak_at_best_where_the_text_restricts_nothing(text: str, said: str) -> None:
+    assert verdict_for(support_score(said, [text])) in ("weak", "unsupported")
+
+
+def test_a_value_may_be_in_another_of_the_texts() -> None:
+    said = "Run `pumpctl prime --wait 20` first, and fill the casing with water."
+    assert support_score(said, [TOWER, PUMP]) >= support_score(said, [PUMP])
+    assert verdict_for(support_score(said, [PUMP])) != "unsupported"
+
+
+def test_a_count_of_what_a_text_lists_is_weak_at_best() -> None:
+    listed = "Strider has a camera, a battery and a motor in its left leg."
+    assert verdict_for(support_score("Strider has three parts: a camera, a battery and a motor.", [listed])) == "weak"
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,38 @@
 """What an LLM cites is found in its stream, however it is cut, and nothing else is touched."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from citewell.answer.sanitize import CITATION_PLACEHOLDER
-from citewell.answer.writing.citation_markers import mark_citations
+from citewell.answer.writing.citation_markers import Resolver, mark_citations
+from citewell.answer.writing.references import PassageNames
 from citewell.answer.writing.unit_stream import Unit, UnitStream
 from tests.answer.writing.counting import calls
-from tests.answer.writing.marker_cases import CHUNK, KNOWN, TABLE
+from tests.answer.writing.marker_cases import CHUNK, KNOWN, PASSAGES, TABLE
 
 Item = str | int
+
+
+def knowing(numbers: Container[int]) -> Resolver:
+    """Resolves these numbers, and the names of the passages with the numbers from 1 to 5."""
+    names = PassageNames(PASSAGES)
+
+    def resolve(reference: str) -> Sequence[int]:
+        found = [int(reference)] if reference.isdecimal() else names.resolve(reference)
+        return [number for number in found if number in numbers]
+
+    return resolve
 
 
 class Marking:
     """Cuts a stream into units and marks the citations in each."""
 
-    def __init__(self, known: Callable[[int], bool]) -> None:
-        self._known = known
+    def __init__(self, known: Container[int]) -> None:
+        self._resolve = knowing(known)
         self._stream = UnitStream()
         self._before = ""
 
@@ -33,7 +45,7 @@ class Marking:
     def _mark(self, unit: Unit) -> list[Item]:
         text, numbers = unit.text, list[int]()
         if not unit.is_code:
-            text, numbers = mark_citations(unit.text, self._known, before=self._before)
+            text, numbers = mark_citations(unit.text, self._resolve, before=self._before)
         self._before = (self._before + text)[-64:]
         cited = iter(numbers)
         parts = (part for part in re.split(f"({CITATION_PLACEHOLDER})", text) if part)
@@ -42,7 +54,7 @@ class Marking:
 
 def filtered(pieces: Iterable[str], known: frozenset[int] = KNOWN) -> list[Item]:
     """What comes out, with neighbouring texts joined."""
-    marking = Marking(known.__contains__)
+    marking = Marking(known)
     joined: list[Item] = []
     for item in [item for piece in pieces for item in marking.feed(piece)] + marking.end():
         if joined and isinstance(item, str) and isinstance(joined[-1], str):
@@ -81,7 +93,7 @@ def test_a_stream_of_single_characters_reads_the_same(text: str, expected: str) 
 
 def test_a_number_may_begin_to_exist_while_the_model_writes() -> None:
     known = {1}
-    marking = Marking(known.__contains__)
+    marking = Marking(known)
     first = marking.feed("a [1] b [2] so. It goes on ")
     known.add(2)
     assert first == ["a", 1, " b so. "]
@@ -122,9 +134,13 @@ def test_every_citation_is_one_of_the_known(text: str, known: frozenset[int]) ->
     assert {item for item in filtered([text], known) if isinstance(item, int)} <= known
 
 
-_REMOVABLE = re.compile(r"[\[【［][^\[\]【】［］\n`$\\]*\d[^\[\]【】［］\n`$\\]*[\]】］]")
+_REMOVABLE = re.compile(
+    r"[\[【［][^\[\]【】［］\n$\\]*[\]】］]"
+    r"|[(（](?:see |from |sources?|passages?|chunk|doc|来源)[^()（）\[\]【】［］\n]*[)）]",
+    re.IGNORECASE,
+)
 _WITH_IT = re.compile(
-    r"[ \t\u00a0\u202f,;:()&]+|\b(?:and|or|see also|see|cf\.?|e\.g\.|sources?|ref|from)", re.IGNORECASE
+    r"[ \t\u00a0\u202f,;:()（）&*_]+|\b(?:and|or|see also|see|cf\.?|e\.g\.|sources?|ref|from)", re.IGNORECASE
 )
 
 
@@ -189,6 +205,26 @@ def test_a_text_without_brackets_is_not_touched(text: str) -> None:
         "[1](" * 6_000,
         "[1](" + "a()" * 33_000,
         "([9](a" * 4_000,
+        "[chunk_docid_5]" * 7_000,
+        "[chunk_" * 14_000,
+        "[" + "chunk_" * 16_000,
+        "[" + "a1b2c3d4" * 12_000,
+        "[b2c3d4e5]" * 10_000,
+        "[" + "a.md, " * 16_000,
+        "[" + "a.md, " * 60 + "]",
+        ("[" + "x.md, 5 > " * 30 + "]") * 300,
+        "[01-pumps.md, chunk 5]" * 4_000,
+        "(source " * 12_500,
+        "(source 3)" * 10_000,
+        "(source: " + "a " * 50_000,
+        "(see [x.md], " * 8_000,
+        "(see " + "[x.md], " * 12_000,
+        "[[9], " * 16_000,
+        "[" * 3 + "[9], " * 16_000,
+        "So. (see a " * 9_000,
+        "So. [see a " * 9_000,
+        "So. [1] (source 1)" * 5_000,
+        "**[9]**" * 14_000,
         "a" * 100_000 + "[1]",
         ")" * 99_997 + "[1]",
         " " * 100_000,

@@ -153,10 +153,11 @@ async def test_citations_that_a_document_ordered_are_not_believed(poisoned: Path
     assert whole["answer"] == f"{FACT} [1]."
 
 
-async def test_a_document_that_orders_silence_gets_an_honest_no_at_worst(poisoned: Path) -> None:
-    async with asked(poisoned, Says("NOT_COVERED")) as (whole, _, _):
-        assert whole["answer"].startswith("This is not covered")
-        assert whole["confidence"] == 0
+async def test_a_document_that_orders_silence_silences_nobody(poisoned: Path) -> None:
+    async with asked(poisoned, Says("NOT_COVERED")) as (whole, streamed, _):
+        assert whole["answer"].startswith(f"{FACT}. [1]")
+        assert whole["confidence"] > 0
+        assert streamed == whole["answer"]
 
 
 async def test_a_link_that_stands_in_the_book_may_be_given(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -174,7 +175,7 @@ async def _linked(factory: pytest.TempPathFactory) -> AsyncIterator[httpx2.Async
     (folder / "docs").mkdir()
     (folder / "docs" / "pumps.md").write_text(f"# Pumps\n\n{FACT}; see [the manual](https://docs.example.org/pumps).\n")
     await asyncio.to_thread(ingest_folder, settings_for(folder, embedder="hashing"), folder / "docs")
-    with LLM(after_the_fact(" Read [the manual](https://docs.example.org/pumps).")) as llm:
+    with LLM(lambda _: Says(f"{FACT}; see [the manual](https://docs.example.org/pumps) [1].")) as llm:
         settings = settings_for(folder, embedder="hashing", llm_base_url=llm.url, llm_model=MODEL, llm_api_key=KEY)
         async with running(settings) as http:
             yield http

@@ -104,9 +104,12 @@ async def test_what_the_selection_does_not_say_is_not_found_in_it(http: httpx2.A
     assert len(source["snippet"]) <= 200
 
 
-async def test_a_selection_needs_no_index(http: httpx2.AsyncClient) -> None:
-    blank = await chat(http, COVERED, selected_text="  \n ")
-    assert blank["metadata"]["mode"] == "full", "nothing was selected"
+@pytest.mark.parametrize("blank", ["", "  \n ", "\u200b\u3164"])
+async def test_a_blank_selection_is_an_error(http: httpx2.AsyncClient, blank: str) -> None:
+    for endpoint in ("/chat", "/chat/stream", "/api/query"):
+        response = await http.post(endpoint, json={"query": COVERED, "selected_text": blank})
+        assert problem(response) == (400, "VALIDATION_ERROR")
+        assert response.json()["details"] == {"field": "selected_text"}
 
 
 async def test_the_last_exchanges_are_context(http: httpx2.AsyncClient) -> None:
@@ -169,10 +172,40 @@ async def test_a_retry_with_the_same_word_is_kept_once(http: httpx2.AsyncClient)
     assert (await history(http, first["session_id"]))["total_entries"] == 1
 
 
-async def test_a_word_for_one_question_does_not_do_for_another(http: httpx2.AsyncClient) -> None:
-    word = {"Idempotency-Key": str(uuid4())}
-    await http.post("/chat", json={"query": COVERED}, headers=word)
-    assert problem(await http.post("/chat", json={"query": UNCOVERED}, headers=word)) == (400, "VALIDATION_ERROR")
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"query": UNCOVERED},
+        {"selected_text": "A gyroscope drifts when it is warm."},
+        {"filters": {"section": "Bias and drift"}},
+        {"session_id": str(uuid4())},
+    ],
+    ids=["query", "selected_text", "filters", "session_id"],
+)
+@pytest.mark.parametrize("endpoint", ["/chat", "/chat/stream"])
+async def test_an_idempotency_key_with_another_body_is_refused(
+    http: httpx2.AsyncClient, endpoint: str, other: dict[str, Any]
+) -> None:
+    key = {"Idempotency-Key": str(uuid4())}
+    body = {"query": COVERED, "session_id": str(uuid4())}
+    first = (await http.post("/chat", json=body, headers=key)).json()
+    refused = await http.post(endpoint, json=body | other, headers=key)
+    assert problem(refused) == (422, "IDEMPOTENCY_CONFLICT")
+    assert "another request" in refused.json()["message"]
+    assert (await http.post("/chat", json=body, headers=key)).json() == first
+
+
+async def test_an_idempotency_key_is_remembered_by_the_next_server(home: Path, docs: Path) -> None:
+    settings = settings_for(home, embedder="hashing")
+    await asyncio.to_thread(ingest_folder, settings, docs)
+    key, body = {"Idempotency-Key": "once"}, {"query": "What moves water uphill?", "selected_text": "A pump does."}
+    async with running(settings) as http:
+        first = (await http.post("/chat", json=body, headers=key)).json()
+    async with running(settings) as http:
+        assert (await http.post("/chat", json=body, headers=key)).json() == first
+        refused = await http.post("/chat", json={"query": body["query"]}, headers=key)
+        assert problem(refused) == (422, "IDEMPOTENCY_CONFLICT")
+        assert "fingerprint" not in json.dumps(await history(http, first["session_id"]))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +253,10 @@ async def test_the_stream_has_stages_then_text_then_the_response(http: httpx2.As
         ({"query": COVERED, "filters": {"source_url_prefix": "docs/"}}, "VALIDATION_ERROR"),
         ({"query": COVERED, "filters": {"section": ""}}, "VALIDATION_ERROR"),
         ({"query": COVERED, "filters": "all"}, "VALIDATION_ERROR"),
-        ({}, "VALIDATION_ERROR"),
+        ({"query": COVERED, "filters": {"section": "x" * 1001}}, "VALIDATION_ERROR"),
+        ({"query": COVERED, "filters": {"source_url_prefix": "/" + "x" * 2000}}, "VALIDATION_ERROR"),
+        ({"query": "\u2060\U000e0041"}, "EMPTY_QUERY"),
+        ({}, "EMPTY_QUERY"),
     ],
 )
 @pytest.mark.parametrize("endpoint", ["/chat", "/chat/stream"])
@@ -228,6 +264,27 @@ async def test_a_wrong_request_is_told_what_is_wrong(
     http: httpx2.AsyncClient, endpoint: str, body: object, code: str
 ) -> None:
     assert problem(await http.post(endpoint, json=body)) == (400, code)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "", "docs/", " /docs", "/docs\n", "/a b", "/a\tb", "/\u200bdocs", "//example.org/", "ftp://example.org/", "https://",
+        "https:///docs", "http://:80/", "https://user@example.org/", "https://[::1/", "https://exa mple.org/",
+    ],
+)  # fmt: skip
+async def test_a_url_prefix_is_a_url_with_a_host_or_a_path(http: httpx2.AsyncClient, prefix: str) -> None:
+    body = {"query": COVERED, "filters": {"source_url_prefix": prefix}}
+    response = await http.post("/chat", json=body)
+    assert problem(response) == (400, "VALIDATION_ERROR")
+    assert response.json()["details"] == {"field": "filters.source_url_prefix"}
+
+
+@pytest.mark.parametrize(
+    "prefix", ["/", "/docs/über?q=1#a", "https://example.org", "http://localhost:8000/a%20b", "https://[::1]:80/"]
+)
+async def test_any_url_and_any_path_is_a_prefix(http: httpx2.AsyncClient, prefix: str) -> None:
+    await chat(http, COVERED, filters={"source_url_prefix": prefix})
 
 
 @pytest.mark.parametrize("field", ["query", "selected_text"])

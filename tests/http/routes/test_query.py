@@ -37,6 +37,13 @@ async def test_what_is_not_covered_says_so_and_names_the_nearest_topics(http: ht
     assert body["sources"][0]["chapter"] in body["answer"]
 
 
+@pytest.mark.parametrize("symbol", ["0", "What is x?"])
+async def test_a_symbol_that_nothing_defines_is_not_covered(http: httpx2.AsyncClient, symbol: str) -> None:
+    body = await query(http, query=symbol)
+    assert "not covered" in body["answer"]
+    assert 1 <= len(body["sources"]) <= 5
+
+
 async def test_what_the_reader_marked_steers_the_search(http: httpx2.AsyncClient) -> None:
     marked = "Integrating a bias makes the result drift."
     body = await query(http, query="What does this mean?", selected_text=marked)
@@ -54,16 +61,24 @@ async def test_the_whole_book_may_be_used_beside_the_selection(http: httpx2.Asyn
     [
         ({"query": " "}, "EMPTY_QUERY"),
         ({"query": "word " * 501}, "QUERY_TOO_LONG"),
+        ({"query": "x" * 8001}, "QUERY_TOO_LONG"),
         ({"query": COVERED, "selected_text": "word " * 201}, "SELECTION_TOO_LONG"),
+        ({"query": COVERED, "selected_text": "x" * 4001}, "SELECTION_TOO_LONG"),
         ({"query": COVERED, "selected_text": 5}, "VALIDATION_ERROR"),
-        ({}, "VALIDATION_ERROR"),
+        ({"query": COVERED, "selected_text": " \n"}, "VALIDATION_ERROR"),
+        ({}, "EMPTY_QUERY"),
     ],
 )
 async def test_a_wrong_request_is_told_what_is_wrong(http: httpx2.AsyncClient, body: object, code: str) -> None:
     assert problem(await http.post("/api/query", json=body)) == (400, code)
 
 
+@pytest.mark.parametrize(("query", "has"), [("word " * 501, "501 words"), ("x" * 100_000, "100,000 characters")])
+async def test_an_error_names_both_limits(http: httpx2.AsyncClient, query: str, has: str) -> None:
+    message = (await http.post("/api/query", json={"query": query})).json()["message"]
+    assert message == f"query: should have at most 500 words and 8,000 characters, has {has}"
+
+
 async def test_500_words_and_200_marked_ones_are_taken(http: httpx2.AsyncClient) -> None:
     await query(http, query="drift " * 500, selected_text="gyroscope " * 200)
     await query(http, query=COVERED, selected_text=None)
-    await query(http, query=COVERED, selected_text="  ")

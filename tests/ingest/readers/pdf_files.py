@@ -1,7 +1,8 @@
 """Writes PDF files, by hand, so that tests know every byte."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 Word = tuple[str, float, float, float] | tuple[str, float, float, float, str]
 """Text, x, y, font size, and the font if it is not F1."""
@@ -33,8 +34,12 @@ def make_pdf(
     outline: Sequence[tuple[str, int]] = (),
     password: str | None = None,
     rotate: int = 0,
+    drawings: Mapping[int, bytes] | None = None,
 ) -> bytes:
-    """A PDF with words at places; `password` encrypts it (40-bit RC4, the oldest scheme that every reader knows)."""
+    """A PDF with words at places; `password` encrypts it (40-bit RC4, the oldest scheme that every reader knows).
+
+    `drawings` are operators for pages, numbered from 0: see `rules` and `picture`.
+    """
     objects: dict[int, bytes] = {1: b"", 2: b""}
     for number, name in enumerate(_FONTS.values(), start=3):
         objects[number] = f"<< /Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding /WinAnsiEncoding >>".encode()
@@ -51,7 +56,7 @@ def make_pdf(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Rotate {rotate} "
             f"/Resources << /Font << {fonts} >> >> /Contents {stream} 0 R >>"
         ).encode()
-        drawn = b"\n".join(_drawn(*word) for word in words)
+        drawn = b"\n".join([(drawings or {}).get(index, b""), *(_drawn(*word) for word in words)])
         if password is not None:
             drawn = rc4(hashlib.md5(key + stream.to_bytes(3, "little") + b"\0\0").digest()[:10], drawn)
         objects[stream] = b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawn), drawn)
@@ -99,6 +104,21 @@ def _drawn(text: str, x: float, y: float, size: float, font: str = "F1") -> byte
 
 def _escaped(text: str) -> bytes:
     return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)").encode("cp1252")
+
+
+def rules(columns: Sequence[float], rows: Sequence[float], *, boxes: bool = False) -> bytes:
+    """The lines of a table, each drawn whole; with `boxes`, a thin filled rectangle for each side of each cell."""
+    if boxes:
+        sides = [(x, y, u - x, 0.5) for x, u in pairwise(columns) for y in rows]
+        sides += [(x, y, 0.5, v - y) for x in columns for y, v in pairwise(sorted(rows))]
+        return b"".join(b"%.1f %.1f %.1f %.1f re f\n" % side for side in sides)
+    lines = [(x, min(rows), x, max(rows)) for x in columns] + [(min(columns), y, max(columns), y) for y in rows]
+    return b"".join(b"%.1f %.1f m %.1f %.1f l S\n" % line for line in lines)
+
+
+def picture(x: float, y: float, width: float, height: float) -> bytes:
+    """A grey picture at a place."""
+    return b"q %.1f 0 0 %.1f %.1f %.1f cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q\n" % (width, height, x, y)
 
 
 def body(*lines: str, top: float = 700, x: float = 72, size: float = 11, leading: float = 14) -> list[Word]:

@@ -1,11 +1,14 @@
 """A page is read as its reader sees it, and line 40 stays line 40."""
 
+from textwrap import indent
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citewell.ingest.readers.markdown import read_markdown
-from citewell.ingest.readers.mdx import plain_markdown
+from citewell.ingest.readers.markdown import plain_markdown, read_markdown
+from citewell.text import split_units, unit_text
+from tests.ingest.readers.soundness import assert_sound
 
 
 @pytest.mark.parametrize(
@@ -14,7 +17,7 @@ from citewell.ingest.readers.mdx import plain_markdown
         ("import Tabs from '@theme/Tabs';\n\nText.", "\n\nText."),
         ("export const Note = ({text}) => (\n  <b>{text}</b>\n);\n\nText.", "\n\n\n\nText."),
         ("Import the data first, then export it.", "Import the data first, then export it."),
-        ('<TabItem value="x" label="macOS">\n\nRun it.\n\n</TabItem>', "**macOS**\n\nRun it.\n\n"),
+        ('<TabItem value="x" label="macOS">\n\nRun it.\n\n</TabItem>', "\n\nmacOS: Run it.\n\n"),
         ("<details>\n<summary>More</summary>\nHidden.\n</details>", "\n**More**\nHidden.\n"),
         ('<Chart data={[1, 2].map((x) => x > 1)} caption="Load" />', "**Load**"),
         ("A line<br/>broken.", "A line broken."),
@@ -30,10 +33,40 @@ from citewell.ingest.readers.mdx import plain_markdown
             '!!! note "Read me"\n    Text.\n\n    ```py\n    x\n    ```\nOut.',
             "**Read me**\nText.\n\n```py\nx\n```\nOut.",
         ),
-        ('=== "Linux"\n    Run it.\n=== "macOS"\n    !!! tip\n        Wait.', "**Linux**\nRun it.\n**macOS**\n\nWait."),
+        ('=== "Linux"\n    Run it.\n=== "macOS"\n    !!! tip\n        Wait.', "\nLinux: Run it.\n\n\nmacOS: Wait."),
+        ("!!!note\n    Wait.", "\nWait."),
+        ("Heading\n===\n    text", "Heading\n===\n    text"),
         ("(set-up)=\n## Setup", "\n## Setup"),
         ("## Setup {#set-up}", "## Setup"),
         ("## Setup {/* #set-up */}", "## Setup"),
+        ("## Setup { #set-up }", "## Setup"),
+        ("## 2. Setup {: #2-set-up .wide }", "## 2. Setup"),
+        ("## Setup \\{#set-up}", "## Setup \\{#set-up}"),
+        ("[](){#a}\nText {.wide} goes on. {#b}", "\nText  goes on."),
+        ("$x_{#1} + {.5}$", "$x_{#1} + {.5}$"),
+        ("```mdx-code-block\nimport A from 'a';\n<A>\nShown.\n</A>\n```\nOut.", "\n\n\nShown.\n\n\nOut."),
+        ("````md\n```mdx-code-block\n<A/>\n```\n````", "````md\n```mdx-code-block\n<A/>\n```\n````"),
+        ("```{note} Mind\n:class: wide\n\nHot.\n```", "**Mind**\n\n\nHot.\n"),
+        ("````{note}\n```py\nx\n```\n````", "\n```py\nx\n```\n"),
+        ("```{code-block} python\n:linenos:\nx = 1\n```", "```python\n\nx = 1\n```"),
+        ("```{toctree}\n:hidden:\na\nb\n```\nText", "\n\n\n\n\nText"),
+        (":::{note}\n:class: wide\nHot.\n:::", "\n\nHot.\n"),
+        (":::{div} wide\nHot.\n:::", "\nHot.\n"),
+        ("See {ref}`the guide <guide>`, {class}`~ray.data.Dataset`.", "See the guide, `Dataset`."),
+        ("Use [`Field()`][pydantic.Field] or [`str`][].", "Use `Field()` or `str`."),
+        ("Cell **[H][D]** and m[row][column].", "Cell **[H][D]** and m[row][column]."),
+        (
+            "See [MRO] and [it][MRO].\n\n[MRO]: https://x.org/m",
+            "See [MRO](https://x.org/m) and [it](https://x.org/m).\n\n",
+        ),
+        ("Below &lt;50 ms &mdash; or &gt;80&nbsp;%", "Below <50 ms — or >80 %"),
+        ("&gt; no quote, &#42;not bold&#42;", "&gt; no quote, &#42;not bold&#42;"),
+        ("The {'words '}and {\"more\"} {`here`} stay.", "The words and more here stay."),
+        ("{{ table }}\n{% for x in y %}\n{: .wide }\nText", "\n\n\nText"),
+        ("## :material-api: The API", "## The API"),
+        ('A <abbr title="Command Line Interface">CLI</abbr> app', "A CLI (Command Line Interface) app"),
+        ('[<b title="x">Web</b>](https://x.org)', "[**x** Web](https://x.org)"),
+        ("{* ../a.py hl[2] *}\nText", "{* ../a.py hl[2] *}\nText"),  # read_markdown follows it or leaves it out
         ("See [the `map`](../a.md#b) and [web](https://x.org/a).", "See the `map` and [web](https://x.org/a)."),
         ("![A robot](./r.png) walks", "A robot walks"),
         ("If a < b and b > c, <https://x.org>.", "If a < b and b > c, <https://x.org>."),
@@ -47,9 +80,26 @@ def test_markup_goes_and_what_it_shows_stays(source: str, expected: str) -> None
     assert plain_markdown(source) == expected
 
 
-@given(st.text(alphabet="ab <>/{}*`~#:[]()!|$\\\n-=\"'é漢", max_size=400))
+_markup = st.sampled_from([
+    *('<TabItem label="x">', "</TabItem>", "<Tabs>", '=== "Tab"\n', "    ", ":::{tab-item} A\n", ":::\n"),
+    *("/// tab | B\n", "\n```{tab-item} C\n"),
+    *("\n```mdx-code-block\n", "\n```\n", "\n````\n", "- item\n", "\n\n", "words ", "\ufdd0", "\ufdd2"),
+    *("{#a}", "[a][b.c]", "{ref}`x`", "&lt;", "{'a\\n'}", "<!--", "-->", "!!! note\n", ":sync: a\n", "## T {#a}\n"),
+])  # fmt: skip
+
+
+@given(
+    st.one_of(
+        st.text(alphabet="ab <>/{}*`~#:[]()!|$\\\n-=\"'é漢", max_size=400), st.lists(_markup, max_size=30).map("".join)
+    )
+)
 def test_every_line_stays_on_its_line(source: str) -> None:
     assert plain_markdown(source).count("\n") == source.count("\n")
+
+
+@given(st.lists(_markup, max_size=30).map("".join))
+def test_whatever_a_page_is_made_of_gives_sound_blocks(source: str) -> None:
+    assert_sound(read_markdown(f"{source}\n", mdx=True, fallback_title="F"))
 
 
 @pytest.mark.parametrize(
@@ -119,3 +169,57 @@ def test_headings_carry_the_anchor_a_browser_finds_them_under() -> None:
     source = "# Title\n\n## What's *new*?\n\n## Setup {#own-id}\n\n## What's new\n\n### Naïve `map()` & co\n"
     blocks = read_markdown(source, mdx=True, fallback_title="F").blocks
     assert [block.anchor for block in blocks] == ["", "whats-new", "own-id", "whats-new-1", "naïve-map--co"]
+
+
+INSTALL = "First install brew, then run it twice."
+MACOS = f"{INSTALL}\n\n```bash\nbrew x\n```\n\nThen restart."
+WINDOWS_ITEM = '<TabItem value="w" label="Windows">'
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"<Tabs>\n{WINDOWS_ITEM}\n\nUse winget.\n\n</TabItem>\n"
+        f'<TabItem value="macOS">\n\n{MACOS}\n\n</TabItem>\n</Tabs>\n',
+        "<Tabs values={[{label: 'Windows', value: 'w'}, {label: 'macOS', value: 'm'}]}>\n"
+        f'<TabItem value="w">Use winget.</TabItem>\n<TabItem value="m">\n{MACOS}\n</TabItem>\n</Tabs>\n',
+        f"```mdx-code-block\n<Tabs>\n{WINDOWS_ITEM}\n```\n\nUse winget.\n\n```mdx-code-block\n</TabItem>\n"
+        f'<TabItem value="m" label="macOS">\n```\n\n{MACOS}\n\n```mdx-code-block\n</TabItem>\n</Tabs>\n```\n',
+        f'=== "Windows"\n\n    Use winget.\n\n=== "macOS"\n\n{indent(MACOS, "    ")}\n',
+        "::::{tab-set}\n\n:::{tab-item} Windows\n:sync: w\n\nUse winget.\n:::\n\n"
+        f":::{{tab-item}} macOS\n{MACOS}\n:::\n\n::::\n",
+        "`````{tab-set}\n````{tab-item} Windows\nUse winget.\n````\n"
+        f"````{{tab-item}} macOS\n{MACOS}\n````\n`````\n",
+        f"/// tab | Windows\nUse winget.\n///\n\n/// tab | macOS\n{MACOS}\n///\n",
+    ],
+    ids=["TabItem", "values", "mdx-code-block", "MkDocs", "MyST", "MyST fences", "slashes"],
+)
+def test_every_paragraph_of_a_tab_says_which_tab_it_is(source: str) -> None:
+    source += "\nAfter.\n"
+    text = read_markdown(source, mdx=True, fallback_title="F").text
+    assert [line for line in text.split("\n") if line.strip()] == [
+        "Windows: Use winget.",
+        f"macOS: {INSTALL}",
+        "```bash",
+        "brew x",
+        "```",
+        "macOS: Then restart.",
+        "After.",
+    ]
+    assert text.count("\n") == source.count("\n")
+
+
+def test_a_tab_that_begins_with_code_or_a_list_is_introduced_by_its_label() -> None:
+    source = (
+        '<Tabs>\n<TabItem value="npm">\n\n```bash\nnpm i x\n```\n\n</TabItem>\n<TabItem value="yarn">\n\n'
+        "- Install yarn.\n\n  It is quick.\n- Run it.\n\n</TabItem>\n</Tabs>\n"
+    )
+    text = read_markdown(source, mdx=True, fallback_title="F").text
+    shown = [unit_text(text, unit) for unit in split_units(text)]
+    assert shown == ["npm:", "```bash\nnpm i x\n```", "yarn:", "Install yarn.", "It is quick.", "Run it."]
+
+
+def test_tabs_in_tabs_and_tabs_that_name_themselves_are_readable() -> None:
+    nested = '=== "macOS"\n\n    === "brew"\n\n        Run brew.\n\n=== "Windows"\n\n    Windows needs nothing.\n'
+    text = read_markdown(nested, mdx=False, fallback_title="F").text
+    assert [line for line in text.split("\n") if line] == ["macOS, brew: Run brew.", "Windows needs nothing."]

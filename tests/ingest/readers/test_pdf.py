@@ -1,6 +1,8 @@
 """A PDF is read as a person would read its pages, and every word is found on its page."""
 
+import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,19 +15,11 @@ from hypothesis import strategies as st
 from citewell.errors import UnreadableFile
 from citewell.ingest.readers.pdf import read_pdf
 from citewell.ingest.readers.pdf.blocks import OutlineEntry, build_document
-from citewell.ingest.readers.pdf.layout import (
-    Line,
-    Piece,
-    clean,
-    collect_words,
-    contents_entry,
-    join_lines,
-    lines_in_order,
-    without_running_lines,
-)
+from citewell.ingest.readers.pdf.layout import lines_in_order, without_running_lines
+from citewell.ingest.readers.pdf.lines import Line, Piece, clean, collect_words, contents_entry, join_lines
 from citewell.ingest.readers.pdf.tables import table_at
 from citewell.models import ParsedDocument
-from tests.ingest.readers.pdf_files import Word, body, make_pdf
+from tests.ingest.readers.pdf_files import Word, body, make_pdf, picture, rules
 
 
 def read(*pages: Sequence[Word], fallback_title: str = "File") -> ParsedDocument:
@@ -153,6 +147,134 @@ def test_a_cell_of_two_lines_is_one_cell() -> None:
     words: list[Word] = [("Plan", 72, 600, 11), ("Note", 200, 600, 11), ("Plus", 72, 580, 11)]
     words += [("covers teeth", 200, 580, 11), ("and eyes", 200, 567, 11), ("Basic", 72, 545, 11), ("no", 200, 545, 11)]
     assert "| Plus | covers teeth and eyes |\n| Basic | no |\n" in read([*body(*PROSE), *words]).text
+
+
+PRICES = [
+    ("Plan", "Employee", "Employee and family"),
+    ("Northwind Standard", "$45.00", "$125.50"),
+    ("Northwind Health Plus", "$85.00", ""),
+    ("Vision", "none", "$12.25"),
+]
+
+
+def draw_table(
+    rows: Sequence[Sequence[str]], *, width: float, by_column: bool
+) -> tuple[list[Word], list[float], list[float]]:
+    """The cells of a table as words, and the places of its vertical and horizontal rules."""
+    columns, heights = range(len(rows[0])), [600 - 18.0 * row for row in range(len(rows))]
+    places = [(row, column) for row in range(len(rows)) for column in columns]
+    if by_column:
+        places.sort(key=lambda place: (place[1], place[0]))
+    words: list[Word] = [(rows[row][column], 72 + width * column, heights[row], 10.0) for row, column in places]
+    verticals = [68 + width * column for column in range(len(rows[0]) + 1)]
+    return [word for word in words if word[0]], verticals, [612.0, *(height - 6 for height in heights)]
+
+
+@pytest.mark.parametrize("by_column", [False, True])
+@pytest.mark.parametrize("boxes", [False, True])
+@pytest.mark.parametrize("width", [108, 140])  # so narrow that words of two cells nearly touch
+def test_a_ruled_table_keeps_rows_columns_and_header(by_column: bool, boxes: bool, width: float) -> None:
+    words, verticals, horizontals = draw_table(PRICES, width=width, by_column=by_column)
+    drawn = rules(verticals, horizontals, boxes=boxes)
+    content = make_pdf([[*body(*PROSE), *words, *body(*PROSE, top=480)]], drawings={0: drawn})
+    parsed = read_pdf(content, fallback_title="F")
+    (table,) = (parsed.text[block.start : block.end] for block in parsed.blocks if block.kind == "table")
+    assert table == (
+        "| Plan | Employee | Employee and family |\n| --- | --- | --- |\n| Northwind Standard | $45.00 | $125.50 |\n"
+        "| Northwind Health Plus | $85.00 |  |\n| Vision | none | $12.25 |\n"
+    )
+    assert parsed.text.index("system.") < parsed.text.index("| Plan") < parsed.text.rindex("The pump")
+    assert parsed.warnings == ()
+    check_blocks(parsed)
+
+
+def test_rows_that_only_a_frame_and_a_header_rule_hold_together_are_rows() -> None:
+    words, verticals, horizontals = draw_table([PRICES[0], PRICES[1], PRICES[3], PRICES[1]], width=140, by_column=False)
+    frame = [horizontals[0], horizontals[1], horizontals[-1]]
+    content = make_pdf([[*body(*PROSE), *words]], drawings={0: rules(verticals, frame)})
+    assert "\n| Northwind Standard | $45.00 | $125.50 |\n| Vision | none" in read_pdf(content, fallback_title="F").text
+
+
+def test_a_cell_of_several_lines_stays_in_its_row() -> None:
+    words: list[Word] = [("Plan", 72, 600, 10), ("Covers", 200, 600, 10), ("Gold", 72, 580, 10)]
+    words += [
+        ("teeth, eyes and robo-", 200, 580, 10),
+        ("tics", 200, 568, 10),
+        ("Iron", 72, 550, 10),
+        ("nothing", 200, 550, 10),
+    ]
+    drawn = rules([68, 196, 320], [612, 594, 562, 544])
+    content = make_pdf([[*body(*PROSE), *words]], drawings={0: drawn})
+    table = "| Plan | Covers |\n| --- | --- |\n| Gold | teeth, eyes and robotics |\n| Iron | nothing |\n"
+    assert table in read_pdf(content, fallback_title="F").text
+
+
+def test_a_box_around_paragraphs_is_no_table() -> None:
+    drawn = rules([60, 560], [720, 640]) + rules([60, 300, 560], [600, 500])
+    content = make_pdf(
+        [[*body(*PROSE), *body("One box.", top=560), *body("Another box.", top=560, x=310)]], drawings={0: drawn}
+    )
+    parsed = read_pdf(content, fallback_title="F")
+    assert {block.kind for block in parsed.blocks} == {"text"}
+    assert parsed.text.startswith(" ".join(PROSE))
+
+
+def test_a_table_over_two_pages_keeps_the_header_of_each_page() -> None:
+    words, verticals, horizontals = draw_table(PRICES, width=140, by_column=False)
+    content = make_pdf([words] * 4, drawings=dict.fromkeys(range(4), rules(verticals, horizontals)))
+    assert read_pdf(content, fallback_title="F").text.count("| Plan |") == 4
+
+
+@pytest.mark.parametrize("by_column", [False, True])
+def test_a_table_of_figures_in_columns_without_rules_keeps_its_rows(by_column: bool) -> None:
+    words, _, _ = draw_table(PRICES, width=140, by_column=by_column)
+    text = read([*body(*PROSE), *words, *body(*PROSE, top=480)]).text
+    assert "| Plan | Employee | Employee and family |\n| --- | --- | --- |\n" in text
+    assert "\n| Northwind Standard | $45.00 | $125.50 |\n| Northwind Health Plus | $85.00 |" in text
+    assert text.count("The pump") == 2
+
+
+def test_pages_that_are_only_a_picture_are_named_in_one_warning() -> None:
+    scan = picture(0, 0, 612, 792)
+    content = make_pdf(
+        [body(*PROSE), [], [], body(*PROSE), [], []], drawings={1: scan, 2: scan, 4: scan, 0: picture(9, 9, 40, 40)}
+    )
+    parsed = read_pdf(content, fallback_title="F")
+    assert parsed.warnings == ("pages 2-3, 5: only a picture, of which nothing was read; run OCR first",)
+
+
+def test_a_large_picture_beside_text_is_a_warning_and_a_backdrop_is_none() -> None:
+    table_as_picture = make_pdf([body(*PROSE)], drawings={0: picture(72, 389, 459, 181)})
+    assert read_pdf(table_as_picture, fallback_title="F").warnings == (
+        "page 1: a large picture; text in it, if there is any, was not read; run OCR first",
+    )
+    backdrop = make_pdf([body(*PROSE)], drawings={0: picture(0, 0, 612, 792)})
+    assert read_pdf(backdrop, fallback_title="F").warnings == ()
+
+
+# "a. " and the like are the marks of a list, which the text has as "- ".
+_CELL = (
+    st.text(alphabet="abc $.19", max_size=12)
+    .map(lambda text: " ".join(text.split()))
+    .filter(lambda text: not re.match(r"[a-c]\.(?: |$)", text))
+)
+_tables = st.lists(
+    st.lists(_CELL, min_size=3, max_size=3),
+    min_size=2,
+    max_size=6,
+)
+
+
+@given(_tables, st.booleans(), st.booleans(), st.booleans())
+@settings(max_examples=60)
+def test_no_word_of_a_table_is_lost(rows: list[list[str]], by_column: bool, ruled: bool, boxes: bool) -> None:
+    words, verticals, horizontals = draw_table(rows, width=140, by_column=by_column)
+    drawn = rules(verticals, horizontals, boxes=boxes) if ruled else b""
+    parsed = read_pdf(make_pdf([[*body(*PROSE), *words]], drawings={0: drawn}), fallback_title="F")
+    letters = Counter("".join([*PROSE, *(word[0] for word in words)]).replace(" ", ""))
+    written = Counter(parsed.text.replace(" ", ""))
+    assert not letters - written
+    check_blocks(parsed)
 
 
 def test_typewriter_lines_are_a_fenced_block() -> None:

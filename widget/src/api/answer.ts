@@ -20,6 +20,8 @@ export interface Answer {
   standing: Standing;
   /** The sentences that their sources do not fully support. */
   flagged: FlaggedSentence[];
+  /** What the language model also wrote and the sources do not clearly support; no part of the text. */
+  unsupported: string[];
   /** Where nothing was answered: the topics closest to the question. */
   nearest: Schemas["Topic"][];
   notice: string | null;
@@ -57,6 +59,7 @@ export function readAnswer(response: Schemas["ChatResponse"] | Schemas["HistoryE
     citations: response.sources.flatMap((source) => (isSelection(source) ? [] : [readSource(source)])),
     standing: complete ? readStanding(metadata, confidence) : "stopped",
     flagged: (response.support ?? []).flatMap(({ sentence, verdict }) => (verdict === "supported" ? [] : [{ sentence, verdict }])),
+    unsupported: response.unsupported ?? [],
     nearest: response.nearest ?? [],
     notice: response.notice ?? null,
     confidence: confidence ?? 0,

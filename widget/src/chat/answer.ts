@@ -12,6 +12,8 @@ import type { Tooltip } from "./tooltip";
 /** What an answer needs from the chat around it. */
 export interface AnswerContext {
   t: Translate;
+  /** What the documents are called, if they have a title and it is known already. */
+  title(): string | undefined;
   tooltip: Tooltip;
   /** Open a source at its k-th citation (from 0). */
   openSource(source: Source, occurrence: number, opener: HTMLElement): void;
@@ -19,7 +21,7 @@ export interface AnswerContext {
   vote(answer: ChatMessage, vote: Vote): void;
   copy(answer: ChatMessage): void;
   /** Ask again without the selection. */
-  askWholeBook(question: string): void;
+  askAllDocuments(question: string): void;
   /** A form for an API key; null where keys cannot be entered. */
   createKeyForm(): HTMLElement | null;
 }
@@ -32,18 +34,21 @@ const HEADLINES: Partial<Record<Standing, TextKey>> = {
 };
 
 /** The line above an answer that is not plainly answered. */
-export function headlineOf({ standing }: ChatMessage): TextKey | undefined {
-  return standing && HEADLINES[standing];
+export function headlineOf({ standing }: ChatMessage, { t, title }: AnswerContext): string | undefined {
+  const name = title();
+  if (standing === "uncovered" && name) return t("uncoveredBy", { t: name });
+  const key = standing && HEADLINES[standing];
+  return key && t(key);
 }
 
 export function renderAnswer(answer: ChatMessage, context: AnswerContext): HTMLElement {
   const { t } = context;
-  const headline = headlineOf(answer);
+  const headline = headlineOf(answer, context);
   return h(
     "div",
     { class: "bubble" },
     h("span", { class: "unseen" }, `${t("answer")}: `),
-    headline && h("p", { class: "headline" }, t(headline)),
+    headline && h("p", { class: "headline" }, headline),
     renderText(answer, context),
     ...(answer.isStreaming ? [renderProgress(answer, context)] : renderDetails(answer, context)),
   );
@@ -65,7 +70,7 @@ function renderText(answer: ChatMessage, context: AnswerContext): Child {
   return h("div", { class: "words", dir: "auto" }, markdown);
 }
 
-/** "Looking through the book…", then "Writing…", until the first text arrives. */
+/** "Searching the documents…", then "Writing…", until the first text arrives. */
 function renderProgress({ content, stage = "retrieving" }: ChatMessage, { t }: AnswerContext): Child {
   if (content) return null;
   const dots = h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i"));
@@ -84,9 +89,17 @@ function renderDetails(answer: ChatMessage, context: AnswerContext): Child[] {
     citations.length > 0 && renderSources(citations, context),
     standing === "outside-selection" &&
       question &&
-      h("button", { type: "button", class: "offer", on: { click: () => context.askWholeBook(question) } }, t("wholeBook")),
+      h("button", { type: "button", class: "offer", on: { click: () => context.askAllDocuments(question) } }, t("allDocuments")),
+    renderUnsupported(answer, context),
     renderActions(answer, context),
   ];
+}
+
+/** What the language model also wrote, folded: the sources do not clearly support it. */
+function renderUnsupported({ unsupported = [] }: ChatMessage, { t }: AnswerContext): Child {
+  if (!unsupported.length) return null;
+  const texts = unsupported.map((text) => h("div", { dir: "auto" }, renderMarkdown(text)));
+  return h("details", { class: "beside" }, h("summary", {}, t("beside")), ...texts);
 }
 
 function renderTopics({ nearest = [] }: ChatMessage, { t }: AnswerContext): Child[] {

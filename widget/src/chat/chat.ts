@@ -1,11 +1,12 @@
 /** The chat: header, conversation, composer and source panel. The chat page and the widget both show it. */
 
 import { toFailure } from "../api/errors";
-import type { Stage } from "../api/client";
+import type { Stage, Welcome } from "../api/client";
 import { Conversation } from "../conversation/conversation";
+import { cleanText, type Problem, questionProblem, selectionProblem } from "../conversation/limits";
 import type { ChatMessage, ConversationState } from "../conversation/types";
 import { copyText } from "../dom/clipboard";
-import { focusedElement, h, iconButton } from "../dom/elements";
+import { focusedElement, h, iconButton, logoImage } from "../dom/elements";
 import { CLOSE, PLUS } from "../dom/icons";
 import { createKeyForm } from "../dom/key-form";
 import { loadTypesetterFrom } from "../markdown/formula";
@@ -32,6 +33,10 @@ export class Chat {
   readonly #earlierButton: HTMLButtonElement;
   readonly #scroller: Scroller;
   readonly #composer: Composer;
+  readonly #answerContext: AnswerContext;
+  readonly #heading = h("h1", { dir: "auto" });
+  readonly #logo = h("span", { class: "brand" });
+  #title: string | undefined;
   #isRenderScheduled = false;
   #announcedStage: Stage | null = null;
   #ready: Promise<void> = Promise.resolve();
@@ -39,19 +44,21 @@ export class Chat {
   constructor(options: ChatOptions) {
     this.#options = options;
     const { t, client } = options;
+    this.#answerContext = this.#createAnswerContext();
     loadTypesetterFrom(client.connection.server);
     this.#conversation = new Conversation(client);
     this.#panel = new SourcePanel(client, t);
     this.#welcome = new WelcomeView(options, {
-      onAsk: (question) => void this.ask(question),
+      onAsk: (question) => this.ask(question),
+      onWelcome: (welcome) => this.#onWelcome(welcome),
       createKeyForm: () => this.#createKeyForm(),
     });
-    this.#list = new MessageList(t("conversation"), this.#answerContext());
+    this.#list = new MessageList(t("conversation"), this.#answerContext);
     const loadEarlier = (): void => this.#loadEarlier();
     this.#earlierButton = h("button", { type: "button", class: "earlier", hidden: true, on: { click: loadEarlier } }, t("earlier"));
     this.#scroller = new Scroller(t, this.#list, loadEarlier, this.#welcome.element, this.#earlierButton);
     this.#composer = new Composer(t, {
-      onAsk: (question, selectedText) => void this.ask(question, selectedText),
+      onAsk: (question, selectedText) => this.ask(question, selectedText),
       onStop: () => this.#conversation.stop(),
     });
     const { element: scroller, endButton } = this.#scroller;
@@ -62,6 +69,7 @@ export class Chat {
       this.#panel.element,
       this.#tooltip.element,
     );
+    this.#showTitle(options.title, options.hasLogo);
     this.#conversation.subscribe(() => this.#scheduleRender());
     window.addEventListener("online", this.#onOnline);
   }
@@ -81,17 +89,20 @@ export class Chat {
     await Promise.all([welcome, restored]);
   }
 
-  /** Ask a question; with a selected text, answer from that text only. */
-  async ask(question: string, selectedText?: string): Promise<void> {
+  /** Ask a question; with a selected text, answer from that text only. Returns false, and says why, where the server would refuse it. */
+  ask(question: string, selectedText?: string): boolean {
+    const text = cleanText(question);
+    const selection = selectedText && cleanText(selectedText);
+    if (this.#showProblem(questionProblem(text) ?? (selectedText ? selectionProblem(selection!) : null))) return false;
     this.#scroller.follow();
     if (this.element.contains(focusedElement(this.element))) this.focus();
-    await this.#ready;
-    await this.#conversation.ask(question, selectedText);
+    void this.#ready.then(() => this.#conversation.ask(text, selection || undefined));
+    return true;
   }
 
   /** Answer from this text only, until the reader removes it. */
   select(text: string): void {
-    this.#composer.select(text);
+    if (!this.#showProblem(selectionProblem(cleanText(text)))) this.#composer.select(text);
   }
 
   focus(): void {
@@ -111,10 +122,11 @@ export class Chat {
     this.element.remove();
   }
 
-  #answerContext(): AnswerContext {
+  #createAnswerContext(): AnswerContext {
     const { t } = this.#options;
     return {
       t,
+      title: () => this.#title,
       tooltip: this.#tooltip,
       openSource: (source, occurrence, opener) => {
         this.#tooltip.hide();
@@ -127,21 +139,40 @@ export class Chat {
       vote: (answer, vote) => void this.#conversation.vote(answer, vote).catch(() => this.#announcer.notify(t("unvoted"))),
       copy: (answer) =>
         void copyText(answerAsMarkdown(answer)).then((copied) => this.#announcer.notify(t(copied ? "copied" : "uncopied"))),
-      askWholeBook: (question) => void this.ask(question),
+      askAllDocuments: (question) => this.ask(question),
       createKeyForm: () => this.#createKeyForm(),
     };
   }
 
   #createHeader(): HTMLElement {
-    const { t, title, onClose } = this.#options;
+    const { t, onClose } = this.#options;
     return h(
       "header",
       { class: "top" },
-      h("h1", { dir: "auto" }, title),
+      this.#logo,
+      this.#heading,
       this.#welcome.projectPicker,
       iconButton("plain", PLUS, t("fresh"), () => this.#startNewConversation()),
       onClose && iconButton("plain", CLOSE, t("close"), onClose),
     );
+  }
+
+  #onWelcome({ title, logo }: Welcome): void {
+    this.#showTitle(title ?? undefined, !!logo);
+    this.#options.onHeading?.(this.#heading.textContent);
+  }
+
+  #showTitle(title: string | undefined, hasLogo = false): void {
+    const { t, heading, client } = this.#options;
+    this.#title = title;
+    this.#heading.textContent = heading ?? title ?? t("title");
+    if (hasLogo !== this.#logo.hasChildNodes()) this.#logo.replaceChildren(...(hasLogo ? [logoImage(client.connection.server)] : []));
+  }
+
+  /** Say why something cannot be asked, or nothing. Returns whether there is a reason. */
+  #showProblem(problem: Problem | null): boolean {
+    this.#composer.showProblem(problem ? this.#options.t(problem.key, problem.values) : "");
+    return problem !== null;
   }
 
   #createKeyForm(): HTMLElement | null {
@@ -212,10 +243,10 @@ export class Chat {
     const { t } = this.#options;
     if (answer.standing === "failed") return this.#announcer.announce(""); // the failure is an alert itself
     if (answer.standing === "stopped") return this.#announcer.announce(t("stopped"));
-    const headline = headlineOf(answer);
+    const headline = headlineOf(answer, this.#answerContext);
     const markdown = renderMarkdown(answer.standing === "silent" ? "" : answer.content, { cite: () => h("span"), plain: true });
     const text = h("div", {}, markdown).textContent;
-    this.#announcer.announce([t("done"), headline && t(headline), text].filter(Boolean).join(" "));
+    this.#announcer.announce([t("done"), headline, text].filter(Boolean).join(" "));
   }
 
   /** Back online: ask again what failed for that reason. */

@@ -5,11 +5,11 @@ import { QUOTE, SEND, STOP } from "../dom/icons";
 import type { Translate } from "../i18n/translations";
 import { shorten } from "./message";
 
-const MAX_QUESTION_LENGTH = 32_000;
 const MAX_SELECTION_LENGTH = 120;
 
 interface ComposerEvents {
-  onAsk(question: string, selectedText: string | undefined): void;
+  /** Returns false where the question is not asked: then it stays in the field. */
+  onAsk(question: string, selectedText: string | undefined): boolean;
   onStop(): void;
 }
 
@@ -18,6 +18,7 @@ export class Composer {
   readonly #field: HTMLTextAreaElement;
   readonly #button = h("button", { class: "send", type: "submit" });
   readonly #selection = h("div");
+  readonly #problem = h("p", { class: "problem", id: "citewell-problem" });
   #selectedText: string | undefined;
   #isStreaming = false;
 
@@ -27,18 +28,19 @@ export class Composer {
   ) {
     this.#field = h("textarea", {
       rows: "1",
-      maxlength: String(MAX_QUESTION_LENGTH),
       placeholder: t("placeholder"),
       "aria-label": t("field"),
       dir: "auto",
       enterkeyhint: "send",
-      on: { keydown: (event) => this.#onKeyDown(event) },
+      "aria-describedby": "citewell-problem",
+      on: { keydown: (event) => this.#onKeyDown(event), input: () => this.showProblem("") },
     });
     this.element = h(
       "form",
       { class: "composer", on: { submit: (event) => this.#onSubmit(event) } },
       this.#selection,
       h("div", { class: "line" }, this.#field, this.#button),
+      this.#problem,
     );
     this.setStreaming(false);
   }
@@ -54,6 +56,12 @@ export class Composer {
     this.#button.replaceChildren(icon(isStreaming ? STOP : SEND));
     this.#button.setAttribute("aria-label", label);
     this.#button.title = label;
+  }
+
+  /** Say why a question cannot be asked; "" where it can. */
+  showProblem(text: string): void {
+    this.#problem.replaceChildren(...(text ? [h("span", { role: "alert" }, text)] : []));
+    this.#field.setAttribute("aria-invalid", String(!!text));
   }
 
   /** Ask about this text only, until the reader removes it. */
@@ -72,6 +80,7 @@ export class Composer {
 
   deselect(): void {
     this.#selectedText = undefined;
+    this.showProblem("");
     this.#selection.replaceChildren();
     this.focus();
   }
@@ -89,9 +98,6 @@ export class Composer {
   }
 
   #ask(): void {
-    const question = this.#field.value.trim();
-    if (!question) return;
-    this.#field.value = "";
-    this.events.onAsk(question, this.#selectedText);
+    if (this.events.onAsk(this.#field.value, this.#selectedText)) this.#field.value = "";
   }
 }

@@ -1,10 +1,10 @@
 /** The button that appears beside selected text, to ask about that text only. */
 
+import { isBlank } from "../conversation/limits";
 import { h, icon } from "../dom/elements";
 import { QUOTE } from "../dom/icons";
 
 const MIN_LENGTH = 3;
-const MAX_LENGTH = 64_000;
 
 export class SelectionButton {
   readonly element: HTMLButtonElement;
@@ -43,7 +43,7 @@ export class SelectionButton {
     const text = range ? selectedText(range, selection!.toString()).trim() : "";
     const inside = range && this.container.contains(range.commonAncestorContainer) && !isField(document.activeElement);
     // A selection in a shadow tree, such as the widget itself, is collapsed as seen from the page.
-    if (!range || range.collapsed || !inside || text.length < MIN_LENGTH || text.length > MAX_LENGTH) return this.#hide();
+    if (!range || range.collapsed || !inside || text.length < MIN_LENGTH || isBlank(text)) return this.#hide();
     this.#text = text;
     this.element.hidden = false;
     this.#placeAt(range.getBoundingClientRect());

@@ -10,6 +10,7 @@ const RETRY_DELAYS_MS = [1000, 3000];
 
 interface WelcomeEvents {
   onAsk(question: string): void;
+  onWelcome(welcome: Welcome): void;
   createKeyForm(): HTMLElement | null;
 }
 
@@ -34,6 +35,7 @@ export class WelcomeView {
     const welcome = await client.welcome();
     onProjectKnown?.(welcome.project.id);
     if (client.connection.key) client.connection.project ??= welcome.project.id;
+    this.events.onWelcome(welcome);
     this.#show(welcome, null);
     this.#showPicker(welcome);
     if (welcome.questions.length || !welcome.documents || attempt === RETRY_DELAYS_MS.length) return;
@@ -48,16 +50,18 @@ export class WelcomeView {
   }
 
   #show(welcome: Welcome | null, failure: Failure | null): void {
-    const { t } = this.options;
-    const parts: (Node | null)[] = [h("p", {}, t("intro"))];
+    const { t, title = welcome?.title, welcome: text = welcome?.welcome } = this.options;
+    const intro = text ?? (title ? t("introOf", { t: title }) : t("intro"));
+    const parts: (Node | null)[] = [h("p", { class: "intro", dir: "auto" }, intro)];
     if (welcome?.documents === 0) parts.push(h("div", { class: "warn" }, renderMarkdown(t("empty"))));
     if (failure) {
       const reason = failure.kind === "refused" ? failure.message : t(failure.kind, { o: location.origin });
       parts.push(h("p", { class: "warn", role: "alert" }, reason));
     }
     if (failure?.kind === "key") parts.push(this.events.createKeyForm());
-    if (welcome?.questions.length) {
-      const questions = welcome.questions.map((question) =>
+    const starters = welcome?.documents ? (this.options.questions ?? welcome.questions) : [];
+    if (starters.length) {
+      const questions = starters.map((question) =>
         h("li", {}, h("button", { type: "button", dir: "auto", on: { click: () => this.events.onAsk(question) } }, question)),
       );
       parts.push(

@@ -3,8 +3,9 @@
 import type { Client, Vote } from "../api/client";
 import { toFailure } from "../api/errors";
 import { messagesFromHistory } from "./history";
+import { randomUuid } from "./ids";
 import { type Action, emptyConversation, reduce } from "./reducer";
-import { randomUuid, SessionStore } from "./session";
+import { SessionStore } from "./session";
 import type { ChatMessage, ConversationState } from "./types";
 
 const PAGE_SIZE = 8; // exchanges to load at once; drawing more takes noticeably long

@@ -2,17 +2,18 @@
 
 import { readAnswer, readSelection } from "../api/answer";
 import type { components } from "../api/schema";
+import { partnerId, storedAnswerId } from "./ids";
 import type { ChatMessage } from "./types";
 
 type Schemas = components["schemas"];
 
 /** The messages of one page of history, which starts at `offset` in the session. */
 export function messagesFromHistory(page: Schemas["HistoryResponse"], offset: number): ChatMessage[] {
-  return page.entries.flatMap((entry, index) => messagesFromEntry(entry, `${page.session_id}-${offset + index}`));
+  return page.entries.flatMap((entry, index) => messagesFromEntry(entry, storedAnswerId(page.session_id, offset + index)));
 }
 
 export function questionMessage(answerId: string, question: string, timestamp: Date, selectedText?: string | null): ChatMessage {
-  return { id: `${answerId}-q`, role: "user", content: question, timestamp, ...(selectedText && { selectedText }) };
+  return { id: partnerId(answerId), role: "user", content: question, timestamp, ...(selectedText && { selectedText }) };
 }
 
 function messagesFromEntry(entry: Schemas["HistoryEntry"], id: string): ChatMessage[] {

@@ -3,6 +3,7 @@
 import type { AnswerEvent, Vote } from "../api/client";
 import type { Failure } from "../api/errors";
 import { questionMessage } from "./history";
+import { partnerId } from "./ids";
 import type { ChatMessage, ConversationState } from "./types";
 
 export type Action =
@@ -75,7 +76,7 @@ function mergeHistory(state: ConversationState, history: ChatMessage[], earlier:
   const localIds = matchAnswers(state.messages, history);
   const stored = history.map((message) => {
     const localId = localIds.get(answerIdOf(message));
-    return localId ? { ...message, id: message.role === "user" ? `${localId}-q` : localId } : message;
+    return localId ? { ...message, id: message.role === "user" ? partnerId(localId) : localId } : message;
   });
   const storedIds = new Set(stored.map(({ id }) => id));
   const overlaps = state.messages.some(({ id }) => storedIds.has(id)); // if not, messages may be missing in between
@@ -106,7 +107,7 @@ function matchAnswers(local: ChatMessage[], history: ChatMessage[]): Map<string,
 
 /** The id of the answer that a message is, or that it asks for. */
 function answerIdOf({ id, role }: ChatMessage): string {
-  return role === "user" ? id.slice(0, -"-q".length) : id;
+  return role === "user" ? partnerId(id) : id;
 }
 
 interface Pending {

@@ -6,6 +6,7 @@ import type { Failure } from "../api/errors";
 
 /** A question or an answer. An answer also has its question, to ask it again. */
 export interface ChatMessage extends Partial<Answer> {
+  /** A UUID. */
   id: string;
   role: "user" | "assistant";
   content: string;

@@ -1,6 +1,6 @@
 /**
  * The only module that creates elements. Text from a document, an LLM or a reader becomes a text node, never HTML;
- * nothing is loaded, and a link leads to an http(s) address or nowhere.
+ * nothing is loaded but the server's logo, and a link leads to an http(s) address or nowhere.
  */
 
 import { safeUrl } from "./sanitize";
@@ -60,6 +60,14 @@ export function icon(path: string): SVGSVGElement {
   svg.setAttribute("aria-hidden", "true");
   svg.appendChild(document.createElementNS(namespace, "path")).setAttribute("d", path);
   return svg;
+}
+
+/** The logo that the operator of a server has chosen: the only image that is ever loaded. It says nothing, and goes if it fails. */
+export function logoImage(server: string): HTMLImageElement {
+  const image = h("img", { class: "logo", alt: "", referrerpolicy: "no-referrer" });
+  image.addEventListener("error", () => image.remove());
+  image.src = new URL(`${server}/logo`, location.href).href;
+  return image;
 }
 
 /** The element that has the focus in the document or shadow tree of this one. */

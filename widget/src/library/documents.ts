@@ -53,7 +53,8 @@ export class DocumentTable {
     const characters = Array.from(text ?? ""); // offsets count characters, not UTF-16 units
     return chunks.map(({ chunkIndex, section, page, line, lastLine, start, end }) => {
       const place = h("span", { class: "quiet" }, page ? `page ${page}` : `lines ${line}–${lastLine}`);
-      const summary = h("summary", { dir: "auto" }, `${chunkIndex + 1}. ${section || titleOf(document)} `, place);
+      const number = chunkIndex === null ? "" : `${chunkIndex + 1}. `; // a document that is stored whole has no chunks
+      const summary = h("summary", { dir: "auto" }, `${number}${section || titleOf(document)} `, place);
       return h("details", {}, summary, renderMarkdown(characters.slice(start, end).join("")));
     });
   }

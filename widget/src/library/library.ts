@@ -51,7 +51,7 @@ export class Library {
   #timer = 0;
 
   constructor() {
-    const chatLink = h("a", { href: new URL("/chat", location.href).href }, "Ask the book");
+    const chatLink = h("a", { href: new URL("/chat", location.href).href }, "Ask a question");
     const header = h("header", {}, h("h1", {}, "Library"), h("nav", {}, chatLink));
     this.element.append(header, this.#projectLabel, this.#notice, this.#content);
   }

@@ -18,8 +18,13 @@ async function openPage(): Promise<void> {
   const t = await loadTranslations(language, "");
   document.documentElement.lang = language;
   document.documentElement.dir = textDirection(language);
-  document.title = t("title");
+  document.title = metaText("application-name") ?? t("title");
   showChat(t);
+}
+
+/** What the operator has set, which the server writes into the page. */
+function metaText(name: string): string | undefined {
+  return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content;
 }
 
 function showChat(t: Translate): void {
@@ -27,7 +32,9 @@ function showChat(t: Translate): void {
   const chat = new Chat({
     client,
     t,
-    title: t("title"),
+    title: metaText("application-name"),
+    welcome: metaText("description"),
+    hasLogo: !!document.querySelector('link[rel="icon"][href="/logo"]'),
     onKey: (key) => restartWith(KEY, key),
     onProjectKnown: (id) => tabStorage.get(PROJECT) || tabStorage.set(DEFAULT_PROJECT, id),
     // Conversations with the default project are stored without a project id.

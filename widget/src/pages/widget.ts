@@ -1,7 +1,7 @@
 /**
  * The chat in the corner of any page, added by one script tag. It lives in a shadow tree, so that the styles of the page
  * and of the widget do not affect each other. Attributes of the tag: data-server, data-key, data-project, data-title,
- * data-lang, data-theme (light or dark), data-selection="off", data-open.
+ * data-welcome, data-questions, data-lang, data-theme (light or dark), data-selection="off", data-open.
  */
 
 import { Client } from "../api/client";
@@ -60,11 +60,23 @@ function addStyles(host: HTMLElement, root: ShadowRoot): void {
 }
 
 function createWidget(host: HTMLElement, root: ShadowRoot, t: Translate, server: string, options: DOMStringMap): WidgetApi {
-  const title = options.title ?? t("open");
+  const heading = options.title || t("title");
   const client = new Client({ server, key: options.key ?? null, project: options.project ?? null });
-  const chat = new Chat({ client, t, title, onClose: () => close() });
-  const frame = h("div", { class: "frame", role: "dialog", "aria-label": title, hidden: true }, chat.element);
-  const bubble = iconButton("bubble-button", CHAT, title, () => (frame.hidden ? open() : close()));
+  const chat = new Chat({
+    client,
+    t,
+    heading: options.title || undefined,
+    welcome: options.welcome || undefined,
+    questions: options.questions?.split(/[|\n]/).map((question) => question.trim()).filter(Boolean),
+    onHeading: (label) => setLabel(label),
+    onClose: () => close(),
+  });
+  const frame = h("div", { class: "frame", role: "dialog", "aria-label": heading, hidden: true }, chat.element);
+  const bubble = iconButton("bubble-button", CHAT, heading, () => (frame.hidden ? open() : close()));
+  const setLabel = (label: string): void => {
+    for (const element of [frame, bubble]) element.setAttribute("aria-label", label);
+    bubble.title = label;
+  };
   bubble.setAttribute("aria-expanded", "false");
   root.append(frame, bubble);
   // Keys typed in the widget must not trigger shortcuts of the page, which cannot see that they go into a field.
@@ -104,7 +116,7 @@ function createWidget(host: HTMLElement, root: ShadowRoot, t: Translate, server:
     close,
     ask: (question, selection) => {
       open();
-      void chat.ask(question, selection || undefined);
+      chat.ask(String(question), selection);
     },
     destroy: () => {
       selectionButton?.destroy();

@@ -23,6 +23,7 @@ const SHARED = {
     { sentence: "Yes.", verdict: "supported", score: 1, chunk_ids: [] },
     { sentence: "No.", verdict: "weak", score: 0.4, chunk_ids: [] },
   ],
+  unsupported: ["The moon is made of cheese."],
   notice: "No LLM wrote this.",
 } satisfies Partial<Schemas["ChatResponse"]>;
 const live: Schemas["ChatResponse"] = { ...SHARED, answer: "Yes. No.", fallback_message: null, session_id: "s" };
@@ -34,6 +35,7 @@ test("a new answer and the same answer from the history are read alike", () => {
     content: "Yes. No.",
     standing: "answered",
     flagged: [{ sentence: "No.", verdict: "weak" }],
+    unsupported: ["The moon is made of cheese."],
     citations: [{ chapterTitle: "Feet", sourceFile: "feet.md", excerpt: "lands", url: "https://book.example.org/feet.md" }],
     requestId: "r",
   });

@@ -6,11 +6,12 @@ import { translator } from "../../src/i18n/translations";
 /** A chat in which every action does nothing. */
 export const context: AnswerContext = {
   t: translator(english),
+  title: () => undefined,
   tooltip: new Tooltip(),
   openSource: () => undefined,
   retry: () => undefined,
   vote: () => undefined,
   copy: () => undefined,
-  askWholeBook: () => undefined,
+  askAllDocuments: () => undefined,
   createKeyForm: () => null,
 };

@@ -50,3 +50,13 @@ test("an answer is copied with its sources", () => {
   const message: ChatMessage = { id: "a", role: "assistant", content: "A foot lands [1].", timestamp: new Date(0), citations: [SOURCE] };
   expect(answerAsMarkdown(message)).toBe("A foot lands [1].\n\n[1] Feet › Landing (feet.md)");
 });
+
+test("what the sources do not support is folded below the answer, with a label, and is not copied", () => {
+  const message = { content: "A foot lands [1].", citations: [SOURCE], unsupported: ["The moon is made of **cheese**.", "- So it is."] };
+  const details = answer(message).querySelector("details");
+  expect(details?.open).toBe(false);
+  expect(details?.querySelector("summary")?.textContent).toBe(context.t("beside"));
+  expect(details?.querySelector("strong")?.textContent).toBe("cheese");
+  expect(answer({ content: "A foot lands [1]." }).querySelector("details")).toBeNull();
+  expect(answerAsMarkdown({ id: "a", role: "assistant", timestamp: new Date(0), ...message })).not.toContain("moon");
+});

@@ -9,8 +9,8 @@ const streaming = (more: Partial<ChatMessage>): string | undefined => {
 };
 
 test("an answer without text yet shows what the server is doing", () => {
-  expect(streaming({})).toBe("Searching the book…");
-  expect(streaming({ stage: "retrieving" })).toBe("Searching the book…");
+  expect(streaming({})).toBe("Searching the documents…");
+  expect(streaming({ stage: "retrieving" })).toBe("Searching the documents…");
   expect(streaming({ stage: "generating" })).toBe("Writing the answer…");
 });
 

@@ -1,10 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { readAnswer } from "../../src/api/answer";
+import { partnerId } from "../../src/conversation/ids";
 import { type Action, emptyConversation, reduce } from "../../src/conversation/reducer";
 import type { ChatMessage, ConversationState } from "../../src/conversation/types";
 
 const AT = new Date("2026-01-01T10:00:00Z");
-const asked = (id: string, at = AT): Action => ({ type: "asked", id, question: `Why ${id}?`, idempotencyKey: `once-${id}`, at });
+/** A UUID for each name; a question is named after its answer: "a-q". */
+const uuid = (name: string): string => {
+  if (name.endsWith("-q")) return partnerId(uuid(name.slice(0, -2)));
+  const hex = [...name].map((letter) => letter.charCodeAt(0).toString(16)).join("").padEnd(11, "0");
+  return `00000000-0000-4000-8000-${hex}0`;
+};
+const ids = (...names: string[]): string[] => names.map(uuid);
+const asked = (id: string, at = AT): Action => ({ type: "asked", id: uuid(id), question: `Why ${id}?`, idempotencyKey: `once-${id}`, at });
 const ANSWER = readAnswer({
   answer: "x",
   fallback_message: null,
@@ -33,7 +41,7 @@ test("a question waits for its answer", () => {
     ["user", "Why a?"],
     ["assistant", ""],
   ]);
-  expect(state).toMatchObject({ isLoading: true, streamingMessageId: "a", error: null });
+  expect(state).toMatchObject({ isLoading: true, streamingMessageId: uuid("a"), error: null });
 });
 
 test("an answer grows with each text and ends as the server sent it", () => {
@@ -48,7 +56,7 @@ test("an answer grows with each text and ends as the server sent it", () => {
 test("one answer streams at a time", () => {
   const state = run(asked("a"));
   expect(reduce(state, asked("b"))).toBe(state);
-  expect(reduce(state, { type: "retried", id: "a", question: "Why a?", idempotencyKey: "x" })).toBe(state);
+  expect(reduce(state, { type: "retried", id: uuid("a"), question: "Why a?", idempotencyKey: "x" })).toBe(state);
 });
 
 test("the text before a failure stays, with the reason", () => {
@@ -61,7 +69,7 @@ test("a retry takes the place of what failed, and of its error", () => {
   const state = run(
     asked("a"),
     { type: "failed", failure: { kind: "busy", message: "busy" } },
-    { type: "retried", id: "a", question: "Why a?", idempotencyKey: "once-a" },
+    { type: "retried", id: uuid("a"), question: "Why a?", idempotencyKey: "once-a" },
   );
   expect(state.messages).toHaveLength(2);
   expect(last(state)).toMatchObject({ content: "", isStreaming: true, idempotencyKey: "once-a" });
@@ -86,9 +94,9 @@ test("a text that arrives after the end changes nothing", () => {
 function stored(number: number, question: string): ChatMessage[] {
   const at = new Date(AT.getTime() + number * 1000);
   return [
-    { id: `s-${number}-q`, role: "user", content: question, timestamp: at },
+    { id: uuid(`s-${number}-q`), role: "user", content: question, timestamp: at },
     {
-      id: `s-${number}`,
+      id: uuid(`s-${number}`),
       role: "assistant",
       content: `${question}!`,
       timestamp: at,
@@ -108,14 +116,14 @@ const answered = (number: number): Action => ({ type: "answer", answer: { ...ANS
 describe("history", () => {
   test("is merged around an answer that streams", () => {
     const state = run(asked("a", new Date(AT.getTime() + 9000)), restored(3, stored(1, "Old?")));
-    expect(state.messages.map(({ id }) => id)).toEqual(["s-1-q", "s-1", "a-q", "a"]);
-    expect(state.streamingMessageId).toBe("a");
+    expect(state.messages.map(({ id }) => id)).toEqual(ids("s-1-q", "s-1", "a-q", "a"));
+    expect(state.streamingMessageId).toBe(uuid("a"));
     expect(state.earlier).toBe(3);
   });
 
   test("keeps the ids of messages that are here already", () => {
     const state = run(asked("a"), answered(1), restored(0, stored(1, "Why a?"), stored(2, "More?")));
-    expect(state.messages.map(({ id }) => id)).toEqual(["a-q", "a", "s-2-q", "s-2"]);
+    expect(state.messages.map(({ id }) => id)).toEqual(ids("a-q", "a", "s-2-q", "s-2"));
   });
 
   test("keeps a failed question, with its retry", () => {
@@ -126,25 +134,25 @@ describe("history", () => {
 
   test("matches an answer that was stopped here", () => {
     const state = run(asked("a"), { type: "stopped" }, restored(0, stored(1, "Why a?")));
-    expect(state.messages.map(({ id }) => id)).toEqual(["a-q", "a"]);
+    expect(state.messages.map(({ id }) => id)).toEqual(ids("a-q", "a"));
   });
 
   test("leaves no gap: older messages here are dropped, to be loaded again by scrolling", () => {
     const state = run(asked("a"), answered(1), restored(40, stored(50, "Much later?")));
-    expect(state.messages.map(({ id }) => id)).toEqual(["s-50-q", "s-50"]);
+    expect(state.messages.map(({ id }) => id)).toEqual(ids("s-50-q", "s-50"));
     expect(state.earlier).toBe(40);
   });
 });
 
 test("a slow clock does not put a new question above old ones", () => {
   const state = run(restored(0, stored(100, "Old?")), asked("a"));
-  expect(state.messages.map(({ id }) => id)).toEqual(["s-100-q", "s-100", "a-q", "a"]);
+  expect(state.messages.map(({ id }) => id)).toEqual(ids("s-100-q", "s-100", "a-q", "a"));
 });
 
 test("earlier messages go before the others, by time", () => {
-  const earlier: ChatMessage = { id: "old", role: "user", content: "Before?", timestamp: new Date(AT.getTime() - 1000) };
+  const earlier: ChatMessage = { id: uuid("old"), role: "user", content: "Before?", timestamp: new Date(AT.getTime() - 1000) };
   const state = run(asked("a"), finished("x"), { type: "earlier-loaded", messages: [earlier], earlier: 4 });
-  expect(state.messages.map(({ id }) => id)).toEqual(["old", "a-q", "a"]);
+  expect(state.messages.map(({ id }) => id)).toEqual(ids("old", "a-q", "a"));
   expect(state.earlier).toBe(4);
 });
 
@@ -153,16 +161,17 @@ test("a new conversation is empty", () => {
 });
 
 test("a vote is stored in its answer", () => {
-  expect(last(run(asked("a"), finished("x"), { type: "voted", id: "a", vote: "up" })).vote).toBe("up");
+  expect(last(run(asked("a"), finished("x"), { type: "voted", id: uuid("a"), vote: "up" })).vote).toBe("up");
 });
 
 describe("whatever happens in whatever order", () => {
-  const ids = ["a", "b", "c"];
+  const names = ["a", "b", "c"];
   const possible = (random: () => number): Action => {
-    const id = ids[Math.floor(random() * 3)]! + Math.floor(random() * 1000);
+    const name = names[Math.floor(random() * 3)]! + Math.floor(random() * 1000);
+    const id = uuid(name);
     const at = new Date(AT.getTime() + Math.floor(random() * 5000));
     const actions: Action[] = [
-      asked(id, at),
+      asked(name, at),
       { type: "stage", stage: "retrieving" },
       { type: "text", text: "x" },
       finished("y"),

@@ -1,8 +1,9 @@
 """Builds generations of the index and publishes them; readers never see one that is under construction."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid5
@@ -31,16 +32,16 @@ from qdrant_edge import (
 )
 
 from citewell.adapters.qdrant_edge.generations import Generations
+from citewell.adapters.qdrant_edge.manifest import Manifest, find_damage, read_manifest, seal, write_manifest
 from citewell.adapters.qdrant_edge.points import chunk_terms, to_payload
 from citewell.adapters.qdrant_edge.shard import (
     DENSE_VECTORS,
     FORMAT,
     SPARSE_VECTORS,
     OpenGeneration,
-    read_metadata,
     translated_errors,
-    write_metadata,
 )
+from citewell.adapters.qdrant_edge.sparse_files import used_bytes
 from citewell.errors import StoreUnavailable
 from citewell.ports import Change, Entry
 from citewell.text import detect_language, sentence_stems, stems
@@ -50,6 +51,10 @@ _POINTS_PER_UPSERT = 256
 # instead of staying resident. A small gain (docs/log.md): the engine's indexes under construction are the larger part.
 _POINTS_BEFORE_REOPEN = 10_000
 _POINTS_PER_SCROLL = 1000
+# The engine writes through memory maps, and a full disk kills the whole process at once. So there must be room for
+# several times what is written, and for the files that every index has.
+_SPACE_FACTOR = 4
+_MIN_FREE_BYTES = 20_000_000
 
 
 class QdrantEdgeBuilder:
@@ -59,14 +64,31 @@ class QdrantEdgeBuilder:
         self._generations = Generations(folder)
         self._model = model
         self._dimensions = dimensions
+        self._manifest = Manifest(FORMAT, model, dimensions)
 
-    def has_generation(self, generation: int) -> bool:
-        metadata = read_metadata(self._generations.path(generation))
-        return metadata.items() >= self._metadata().items()
+    def fault_of(self, generation: int) -> str | None:
+        folder = self._generations.path(generation)
+        try:
+            manifest = read_manifest(folder)
+        except ValueError as error:
+            return f"is damaged: {error}"
+        if manifest is None:
+            return "is missing"
+        if manifest.model != self._model:
+            return f"was made with the embedding model {manifest.model}"
+        if replace(manifest, scale=None, files=None) != self._manifest:
+            return "was made by another version of Citewell"
+        if manifest.files is None:
+            return "has no checksums, because an earlier version of Citewell made it"
+        damage = find_damage(folder, manifest)
+        return f"is damaged: {damage}" if damage else None
 
     def embedding_model_of(self, generation: int) -> str | None:
-        model: str | None = read_metadata(self._generations.path(generation)).get("model")
-        return model
+        try:
+            manifest = read_manifest(self._generations.path(generation))
+        except ValueError:
+            return None
+        return manifest.model if manifest else None
 
     def current_generation(self) -> int | None:
         return self._generations.published()
@@ -80,7 +102,7 @@ class QdrantEdgeBuilder:
             async for change in changes:
                 await asyncio.to_thread(self._apply, shard, change)
                 if change.scale is not None:
-                    write_metadata(folder, self._metadata() | {"scale": asdict(change.scale)})
+                    write_manifest(folder, replace(self._manifest, scale=change.scale))
                 points_since_opened += len(change.entries)
                 if points_since_opened >= _POINTS_BEFORE_REOPEN:
                     shard = await asyncio.to_thread(_reopen, shard, folder)
@@ -88,6 +110,7 @@ class QdrantEdgeBuilder:
             await asyncio.to_thread(shard.flush)
         finally:
             shard.close()
+        await asyncio.to_thread(_finish, folder)
         await asyncio.to_thread(self._generations.move_into_place, number, folder)
         return number
 
@@ -118,17 +141,15 @@ class QdrantEdgeBuilder:
             finally:
                 opened.close()
 
-    def _metadata(self) -> dict[str, Any]:
-        return {"format": FORMAT, "model": self._model, "dimensions": self._dimensions}
-
     def _create_or_copy(self, folder: Path, base: int | None) -> EdgeShard:
         """An empty shard, or a copy of the base generation's."""
         shard_folder = folder / "shard"
+        _require_space(folder.parent, 0 if base is None else used_bytes(self._generations.path(base)))
         if base is not None:
             self._generations.copy(base, folder)
             return EdgeShard.load(str(shard_folder))
         shard_folder.mkdir(parents=True)
-        write_metadata(folder, self._metadata())
+        write_manifest(folder, self._manifest)
         windows = MultiVectorConfig(MultiVectorComparator.MaxSim)
         dense = EdgeVectorParams(
             size=self._dimensions, distance=Distance.Cosine, multivector_config=windows, memory=Memory.Cold
@@ -149,6 +170,8 @@ class QdrantEdgeBuilder:
         return shard
 
     def _apply(self, shard: EdgeShard, change: Change) -> None:
+        new_bytes = sum(entry.embedding.vectors.nbytes + len(entry.chunk.text) for entry in change.entries)
+        _require_space(self._generations.folder, _SPACE_FACTOR * new_bytes)
         if change.remove:
             document_ids = [str(document_id) for document_id in change.remove]
             removed = Filter(must=[FieldCondition("document", match=MatchAny(document_ids))])
@@ -172,7 +195,26 @@ class QdrantEdgeBuilder:
         )
 
 
+def _require_space(folder: Path, bytes_to_write: int) -> None:
+    needed, free = bytes_to_write + _MIN_FREE_BYTES, shutil.disk_usage(folder).free
+    if free < needed:
+        raise StoreUnavailable(
+            f"there is not enough free space for the index: {needed / 1e6:.0f} MB are needed, and {free / 1e6:.0f} MB "
+            "are free. Free some and run it again; until then, answers come from the index as it was"
+        )
+
+
 def _reopen(shard: EdgeShard, folder: Path) -> EdgeShard:
     shard.flush()
     shard.close()
     return EdgeShard.load(str(folder / "shard"))
+
+
+def _finish(folder: Path) -> None:
+    """Bring the files into the form that they keep, and write their checksums down.
+
+    Opening a shard for the first time, the engine removes its journals and rewrites its settings; from then on, opening
+    and closing leave every byte as it is.
+    """
+    EdgeShard.load(str(folder / "shard")).close()
+    seal(folder)

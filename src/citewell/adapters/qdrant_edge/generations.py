@@ -1,6 +1,6 @@
 """Generations of an index on disk: immutable folders, and a file that names the one in use.
 
-    index/7/           a published generation; never written again
+    index/7/           a published generation; no byte of it changes again
     index/8.partial/   one that is being built; removed at the next start if unfinished
     index/CURRENT      "7", replaced atomically
     index/7.lock       held by the process that has generation 7 open
@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+from citewell.adapters.qdrant_edge.sparse_files import copy_sparse
 
 
 class Generations:
@@ -107,31 +109,6 @@ class Generations:
         with suppress(FileNotFoundError, ValueError):
             return int(self._current.read_text(encoding="ascii"))
         return 0
-
-
-def copy_sparse(source: Path, target: Path) -> None:
-    """Copy a folder of sparse files without filling their holes: the engine reserves far more than it uses."""
-    shutil.copytree(source, target, copy_function=_copy_file)
-
-
-def _copy_file(source: str, target: str) -> str:
-    with Path(source).open("rb") as reader, Path(target).open("wb") as writer:
-        size = os.fstat(reader.fileno()).st_size
-        position = 0
-        while position < size:
-            try:
-                start = os.lseek(reader.fileno(), position, os.SEEK_DATA)
-            except OSError:  # no data after this position
-                break
-            position = os.lseek(reader.fileno(), start, os.SEEK_HOLE)
-            reader.seek(start)
-            writer.seek(start)
-            remaining = position - start
-            while remaining and (block := reader.read(min(remaining, 1 << 20))):
-                writer.write(block)
-                remaining -= len(block)
-        writer.truncate(size)
-    return target
 
 
 def _sync(path: Path) -> None:

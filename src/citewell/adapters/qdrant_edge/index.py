@@ -5,11 +5,12 @@ by BM25.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, cast
+from typing import Any, TypeVar, TypeVarTuple, cast
 from uuid import UUID
 
 from qdrant_edge import (
@@ -30,11 +31,21 @@ from qdrant_edge import (
 )
 
 from citewell.adapters.qdrant_edge.generations import Generations
+from citewell.adapters.qdrant_edge.manifest import fingerprint
 from citewell.adapters.qdrant_edge.points import normalize_url, query_terms, to_passages
-from citewell.adapters.qdrant_edge.shard import DENSE_VECTORS, SPARSE_VECTORS, OpenGeneration, translated_errors
-from citewell.errors import EmptyKnowledgeBase, StoreUnavailable
+from citewell.adapters.qdrant_edge.shard import (
+    DENSE_VECTORS,
+    MENDED_BY_DOCTOR,
+    SPARSE_VECTORS,
+    OpenGeneration,
+    translated_errors,
+)
+from citewell.errors import EmptyKnowledgeBase, IndexUnavailable
 from citewell.models import NO_FILTERS, Filters, Passage, Vector
 from citewell.similarity_scale import SimilarityScale
+
+Arguments = TypeVarTuple("Arguments")
+Result = TypeVar("Result")
 
 _CANDIDATES = 50  # from each of the two searches, before fusion
 _RRF_K = 10  # over 60: the right file in the first five for 91.2 % instead of 88.9 % (docs/log.md)
@@ -45,11 +56,22 @@ _OPEN_ATTEMPTS = 10
 class QdrantEdgeIndex:
     """Reads the published generation and switches to the next one between two queries."""
 
-    def __init__(self, folder: Path, *, model: str, dimensions: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        model: str,
+        dimensions: int,
+        expected_generation: Callable[[], Awaitable[int | None]] | None = None,
+    ) -> None:
+        """`expected_generation` gives the one that the library names: without any, an empty folder is no fault."""
         self._generations = Generations(folder)
         self._model = model
         self._dimensions = dimensions
+        self._expected_generation = expected_generation
         self._current: OpenGeneration | None = None
+        self._problem: str | None = None
+        self._refused: tuple[object, str] | None = None  # a generation that cannot be read, as it was, and the reason
         # How many chunks a search may choose from. Cached: a count takes 27 ms for 90,000 chunks, and a generation
         # never changes.
         self._chunk_counts: dict[tuple[UUID, Filters], int] = {}
@@ -62,38 +84,73 @@ class QdrantEdgeIndex:
     ) -> tuple[Passage, ...]:
         # Fused ranks tie in pairs, and the engine cuts through a pair at random: ask for one more, then sort by id.
         request = fusion_query(project, vector=vector, words=words, limit=limit + 1, filters=filters)
-        return (await asyncio.get_running_loop().run_in_executor(self._thread, self._search, request, vector))[:limit]
+        return (await self._call(self._search, request, vector))[:limit]
 
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
     ) -> tuple[int, list[int]]:
-        return await asyncio.get_running_loop().run_in_executor(
-            self._thread, self._frequencies, project, stems, filters
-        )
+        return await self._call(self._frequencies, project, stems, filters)
 
     async def scale(self) -> SimilarityScale:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._scale)
+        return await self._call(self._scale)
+
+    def problem(self) -> str | None:
+        return self._problem
+
+    async def _call(self, function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
+        """Call a function in the thread of the engine."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+        except EmptyKnowledgeBase as error:
+            if self._expected_generation is None or await self._expected_generation() is None:
+                raise
+            raise _files_missing() from error
 
     async def close(self) -> None:
         with self._shard_lock:
             self._close()
 
     def opened(self) -> OpenGeneration:
-        """The published generation, opened on first use and whenever another is published."""
+        """The published generation, opened on first use and whenever another is published.
+
+        If it cannot be read, the generation that is open already stays in use.
+        """
+        try:
+            self._current = self._open_published()
+            self._problem = None
+        except IndexUnavailable as error:
+            self._problem = str(error)
+            if self._current is None:
+                raise
+        return self._current
+
+    def _open_published(self) -> OpenGeneration:
         for _ in range(_OPEN_ATTEMPTS):  # a generation can be removed between reading its name and opening it
             number = self._generations.published()
             if number is None:
-                raise EmptyKnowledgeBase("nothing has been ingested yet; run `citewell ingest PATH` first")
+                break
             if self._current is not None and self._current.number == number:
                 return self._current
-            try:
-                newest = OpenGeneration.open(self._generations, number, model=self._model)
-            except FileNotFoundError:
-                continue
-            self._close()
-            self._current = newest
-            return newest
-        raise StoreUnavailable("the index keeps changing under the reader; try again")
+            with suppress(FileNotFoundError):
+                newest = self._open(number)
+                self._close()
+                return newest
+        if number is None and self._current is None:
+            raise EmptyKnowledgeBase("nothing has been ingested yet; run `citewell ingest PATH` first")
+        raise _files_missing()
+
+    def _open(self, number: int) -> OpenGeneration:
+        """Open a generation. One that was refused is not checked again before its files change."""
+        folder = self._generations.path(number)
+        if self._refused and self._refused[0] == (number, fingerprint(folder)):
+            raise IndexUnavailable(self._refused[1])
+        try:
+            opened = OpenGeneration.open(self._generations, number, model=self._model)
+        except IndexUnavailable as error:
+            self._refused = (number, fingerprint(folder)), str(error)
+            raise
+        self._refused = None
+        return opened
 
     def _search(self, request: QueryRequest, vector: Vector) -> tuple[Passage, ...]:
         with self._shard_lock, translated_errors():
@@ -129,6 +186,10 @@ class QdrantEdgeIndex:
         if self._current is not None:
             self._current.close()
             self._current = None
+
+
+def _files_missing() -> IndexUnavailable:
+    return IndexUnavailable(f"the index is missing: its files are gone; {MENDED_BY_DOCTOR}")
 
 
 def fusion_query(

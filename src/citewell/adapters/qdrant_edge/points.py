@@ -81,7 +81,7 @@ def to_payload(entry: Entry, text_stems: Sequence[Sequence[str]]) -> dict[str, A
 def to_passages(
     rows: Sequence[tuple[dict[str, Any], Sequence[Sequence[float]]]], vector: Vector, scale: SimilarityScale
 ) -> tuple[Passage, ...]:
-    """Payloads and window vectors as passages, with the cosine of each window, and of their mean, to the question."""
+    """Payloads and window vectors as passages, with the similarity of each window, and of their mean."""
     if not rows:
         return ()
     # The engine gives lists of floats. Packed row by row they become an array in a third of numpy's own time, and
@@ -90,20 +90,24 @@ def to_passages(
     packed = [[pack(*window) for window in windows] for _, windows in rows]
     ends = list(accumulate(map(len, packed), initial=0))
     vectors = np.frombuffer(b"".join(chain.from_iterable(packed)), np.float32).reshape(-1, len(vector))
-    cosines = np.clip(scale.read(vectors @ vector), 0.0, 1.0).tolist()
+    cosines = vectors @ vector
+    best_cosines = np.clip(np.maximum.reduceat(cosines, ends[:-1]), 0.0, 1.0).tolist()
+    similarities = np.clip(scale.read(cosines), 0.0, 1.0).tolist()
     sums = np.add.reduceat(vectors, ends[:-1], axis=0)
     mean_cosines = sums @ vector / np.maximum(np.linalg.norm(sums, axis=1), 1e-6)
     mean_scores = np.clip(scale.read(mean_cosines), 0.0, 1.0).tolist()
     return tuple(
-        _to_passage(payload, cosines[first:last], mean_score)
-        for (payload, _), (first, last), mean_score in zip(rows, pairwise(ends), mean_scores, strict=True)
+        _to_passage(payload, similarities[first:last], mean_score=mean_score, cosine=cosine)
+        for (payload, _), (first, last), mean_score, cosine in zip(
+            rows, pairwise(ends), mean_scores, best_cosines, strict=True
+        )
     )
 
 
-def _to_passage(payload: dict[str, Any], cosines: list[float], mean_score: float) -> Passage:
+def _to_passage(payload: dict[str, Any], similarities: list[float], *, mean_score: float, cosine: float) -> Passage:
     start, end, first_line, last_line = payload["place"]
     spans = payload["windows"]
-    windows = tuple(Window(first, last, score) for (first, last), score in zip(spans, cosines, strict=True))
+    windows = tuple(Window(first, last, score) for (first, last), score in zip(spans, similarities, strict=True))
     chunk = Chunk(
         id=payload["id"],
         document_id=UUID(payload["document"]),
@@ -122,4 +126,5 @@ def _to_passage(payload: dict[str, Any], cosines: list[float], mean_score: float
         url=payload["url"],
     )
     text_stems = tuple(tuple(line.split(" ")) for line in payload["words"].split("\n"))
-    return Passage(chunk, max(cosines), windows, mean_score=mean_score, sentence_stems=text_stems)
+    best = max(similarities)
+    return Passage(chunk, best, windows, mean_score=mean_score, cosine=cosine, sentence_stems=text_stems)

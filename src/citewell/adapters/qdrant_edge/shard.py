@@ -1,21 +1,21 @@
-"""One generation of the index, opened for reading, and the metadata file that says how it was built.
+"""One generation of the index, opened for reading.
 
-The engine holds the GIL, tolerates one owner per folder and does not roll a failed batch back. So readers open
-immutable generations only, under a lock or as a private copy.
+The engine holds the GIL, tolerates one owner per folder, does not roll a failed batch back and trusts its files. So
+readers open immutable generations only, under a lock or as a private copy, and after their files were checked.
 """
 
-import json
 import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from qdrant_edge import EdgeShard
 
 from citewell.adapters.qdrant_edge.generations import Generations
+from citewell.adapters.qdrant_edge.manifest import find_damage, read_manifest
 from citewell.errors import CitewellError, IndexMismatch, IndexUnavailable, OtherModel
 from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
 
@@ -24,6 +24,8 @@ _log = logging.getLogger("citewell.index")
 DENSE_VECTORS, SPARSE_VECTORS = "dense", "bm25"
 FORMAT = 4
 """Version of the payload. When it is raised, the next ingest rebuilds the index from the library."""
+MENDED_BY_DOCTOR = "run `citewell doctor --fix` to rebuild it from the database; nothing has to be embedded again"
+"""Follows every error of an index that cannot be read."""
 
 
 class OpenGeneration:
@@ -48,18 +50,22 @@ class OpenGeneration:
 
     @classmethod
     def open(cls, generations: Generations, number: int, *, model: str) -> "OpenGeneration":
-        """Open a generation; raises FileNotFoundError if it is gone and IndexMismatch if it cannot be used."""
+        """Open a generation whose files are intact.
+
+        Raises FileNotFoundError if it is gone, IndexMismatch if this version with this model cannot use it, and
+        IndexUnavailable if it is damaged.
+        """
         folder = generations.path(number)
-        metadata = read_metadata(folder)
-        if not metadata:
+        try:
+            manifest = read_manifest(folder)
+        except ValueError as error:
+            raise _damaged(number, str(error)) from error
+        if manifest is None:
             raise FileNotFoundError(folder)
-        if (other := metadata.get("model")) != model:
-            raise OtherModel(made=str(other), configured=model)
-        if metadata.get("format") != FORMAT:
-            raise IndexMismatch(
-                "the index was made by another version of Citewell; run `citewell doctor --fix`, or ingest again, "
-                "to build it anew from the library (nothing has to be embedded again)"
-            )
+        if manifest.model != model:
+            raise OtherModel(made=manifest.model, configured=model)
+        if manifest.format != FORMAT:
+            raise IndexMismatch(f"the index was made by another version of Citewell; {MENDED_BY_DOCTOR}")
         copy: Path | None = None
         lock = generations.lock(number)
         if lock is None:
@@ -70,18 +76,29 @@ class OpenGeneration:
                 generations.copy(number, folder)
             if not folder.is_dir():
                 raise FileNotFoundError(folder)
-            with generations.exclusive_access():
+            if damage := find_damage(folder, manifest):
+                raise _damaged(number, damage)
+            with generations.exclusive_access(), translated_errors():
                 shard = EdgeShard.load(str(folder / "shard"))
-            scale = SimilarityScale(**metadata["scale"]) if "scale" in metadata else IDENTITY_SCALE
-            return cls(number, shard, scale, generations, lock=lock, copy=copy)
+            return cls(number, shard, manifest.scale or IDENTITY_SCALE, generations, lock=lock, copy=copy)
         except BaseException:
             _release(lock, copy)
             raise
 
     def close(self) -> None:
-        with self._generations.exclusive_access():
-            self.shard.close()
-        _release(self._lock, self._copy)
+        try:
+            with translated_errors(), self._generations.exclusive_access():
+                self.shard.close()
+        except IndexUnavailable:
+            pass  # it is in the log, and nothing was to be written
+        finally:
+            _release(self._lock, self._copy)
+
+
+def _damaged(number: int, damage: str) -> IndexUnavailable:
+    """The error for a reader of a damaged generation. Which file it is goes to the log: clients learn no path."""
+    _log.error("generation %s of the index is damaged: %s", number, damage)
+    return IndexUnavailable(f"the index is damaged; {MENDED_BY_DOCTOR}")
 
 
 def _release(lock: IO[bytes] | None, copy: Path | None) -> None:
@@ -98,20 +115,9 @@ def translated_errors() -> Iterator[None]:
         yield
     except CitewellError:
         raise
-    except Exception as error:  # the engine has no exception classes of its own, it raises this very class
+    except BaseException as error:
+        # The engine has no exception classes of its own: it raises `Exception`, or panics, which is no `Exception`.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         _log.error("the vector store failed: %s", error)
-        raise IndexUnavailable("the vector store cannot be read; `citewell doctor` says what is wrong") from error
-
-
-def write_metadata(folder: Path, metadata: dict[str, Any]) -> None:
-    """Write down how a generation was built: payload format, embedding model, dimensions, similarity scale."""
-    (folder / "made.json").write_text(json.dumps(metadata), encoding="utf-8")
-
-
-def read_metadata(folder: Path) -> dict[str, Any]:
-    """How a generation was built; empty if there is no such generation."""
-    try:
-        metadata: dict[str, Any] = json.loads((folder / "made.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    return metadata
+        raise IndexUnavailable(f"the vector store cannot be read; {MENDED_BY_DOCTOR}") from error

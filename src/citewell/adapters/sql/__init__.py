@@ -1,14 +1,27 @@
 """Everything that must last, in one database: SQLite or PostgreSQL. This module is the public surface."""
 
-from citewell.adapters.sql.database import Database, check_database_url, database_exists
+from citewell.adapters.sql.database import Database, database_exists
+from citewell.adapters.sql.engine import check_database_url
 from citewell.adapters.sql.insights import SqlEvaluations, SqlGaps, SqlIngests
 from citewell.adapters.sql.keys import SqlKeys
 from citewell.adapters.sql.library import SqlLibrary
 from citewell.adapters.sql.projects import SqlProjects
 from citewell.adapters.sql.sessions import SqlSessions
+from citewell.adapters.sql.sqlite_file import (
+    BackupContents,
+    find_damage,
+    has_content,
+    has_documents,
+    replace_database,
+    set_aside,
+    staged_copy,
+    unusable,
+    write_backup,
+)
 from citewell.adapters.sql.uploads import SqlUploads
 
 __all__ = [
+    "BackupContents",
     "Database",
     "SqlEvaluations",
     "SqlGaps",
@@ -20,4 +33,12 @@ __all__ = [
     "SqlUploads",
     "check_database_url",
     "database_exists",
+    "find_damage",
+    "has_content",
+    "has_documents",
+    "replace_database",
+    "set_aside",
+    "staged_copy",
+    "unusable",
+    "write_backup",
 ]

@@ -5,11 +5,12 @@ A chunk's text is not stored: it is a slice of its document's text.
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Row, case, func, select
+from sqlalchemy import ColumnElement, Row, case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from citewell.adapters.sql import tables
@@ -17,6 +18,9 @@ from citewell.adapters.sql.database import storable
 from citewell.models import Chunk, Surroundings, Trace
 
 _MAX_VALUES = 500  # in a statement; SQLite takes at most 32,766 and PostgreSQL 32,767
+
+_WHOLE = -1  # the chunk_index of a document that is stored whole
+_DOCUMENT_ID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 _Item = TypeVar("_Item")
 
@@ -29,7 +33,7 @@ def to_row(chunk: Chunk) -> dict[str, object]:
     return {
         "id": chunk.id,
         "document_id": chunk.document_id,
-        "chunk_index": chunk.index,
+        "chunk_index": _WHOLE if chunk.index is None else chunk.index,
         "content_hash": chunk.content_hash,
         "text_hash": text_hash(chunk.text),
         "embedding_key": chunk.embedding_key,
@@ -49,7 +53,7 @@ def to_chunk(row: Row[*tuple[Any, ...]], *, path: str, title: str, text: str) ->
         id=row.id,
         document_id=row.document_id,
         content_hash=row.content_hash,
-        index=row.chunk_index,
+        index=None if row.chunk_index == _WHOLE else row.chunk_index,
         source=path,
         chapter=title,
         section=row.section,
@@ -71,18 +75,23 @@ def batches(items: Collection[_Item]) -> Iterator[Sequence[_Item]]:
 
 
 async def trace(connection: AsyncConnection, project: UUID, ids: Iterable[str]) -> dict[str, Trace]:
-    """What became of each chunk of a project: still there, moved, replaced, deleted or never known."""
+    """What became of each chunk of a project: still there, moved, replaced, deleted or never known.
+
+    The id of a document stands for its whole text, if it is or was stored whole.
+    """
     chunk_ids = list(dict.fromkeys(ids))
     current = await _chunks_by_id(connection, project, chunk_ids)
-    past = await _past_chunks(connection, project, [chunk_id for chunk_id in chunk_ids if chunk_id not in current])
+    current |= await _whole_documents(connection, project, chunk_ids)
+    gone = [chunk_id for chunk_id in chunk_ids if chunk_id not in current]
+    past = await _past_chunks(connection, project, gone) | await _past_documents(connection, project, gone)
     moved = await _same_text_elsewhere(connection, project, past.values())
-    replaced = await _successors(connection, project, [row for chunk_id, row in past.items() if chunk_id not in moved])
+    replaced = await _successors(connection, project, [row for row in past.values() if row.id not in moved])
     chunks = await _chunks_by_id(connection, project, {*moved.values(), *replaced.values()})
     return {
         chunk_id: Trace(
             current=current.get(chunk_id),
-            moved_to=chunks.get(moved.get(chunk_id, "")),
-            successor=chunks.get(replaced.get(chunk_id, "")),
+            moved_to=chunks.get(moved.get(past[chunk_id].id, "")) if chunk_id in past else None,
+            successor=chunks.get(replaced.get(past[chunk_id].id, "")) if chunk_id in past else None,
             known=chunk_id in current or chunk_id in past,
         )
         for chunk_id in chunk_ids
@@ -112,6 +121,30 @@ async def surroundings(connection: AsyncConnection, chunk_id: str, characters: i
 
 
 async def _chunks_by_id(connection: AsyncConnection, project: UUID, ids: Collection[str]) -> dict[str, Chunk]:
+    rows = [
+        chunk for batch in batches(ids) for chunk in await _select(connection, project, tables.chunks.c.id.in_(batch))
+    ]
+    return {chunk.id: chunk for chunk in rows}
+
+
+async def _whole_documents(connection: AsyncConnection, project: UUID, ids: Collection[str]) -> dict[str, Chunk]:
+    """The documents among the ids that are stored whole."""
+    chunks = tables.chunks
+    rows = [
+        chunk
+        for batch in batches(_document_ids(ids))
+        for chunk in await _select(
+            connection, project, chunks.c.document_id.in_(batch) & (chunks.c.chunk_index == _WHOLE)
+        )
+    ]
+    return {str(chunk.document_id): chunk for chunk in rows}
+
+
+def _document_ids(ids: Iterable[str]) -> list[UUID]:
+    return [UUID(document) for document in ids if _DOCUMENT_ID.fullmatch(document)]
+
+
+async def _select(connection: AsyncConnection, project: UUID, condition: ColumnElement[bool]) -> list[Chunk]:
     chunks, documents, texts = tables.chunks, tables.documents, tables.texts
     # Only the slice is read: a document may be a thousand times as long.
     chunk_text = func.substr(texts.c.text, chunks.c.start + 1, chunks.c.end - chunks.c.start).label("chunk_text")
@@ -119,13 +152,11 @@ async def _chunks_by_id(connection: AsyncConnection, project: UUID, ids: Collect
         select(chunks, documents.c.path, documents.c.title, chunk_text)
         .join(documents, documents.c.id == chunks.c.document_id)
         .join(texts, texts.c.hash == documents.c.text_hash)
-        .where(documents.c.project_id == project)
+        .where(documents.c.project_id == project, condition)
     )
-    return {
-        row.id: to_chunk(row, path=row.path, title=row.title, text=row.chunk_text)
-        for batch in batches(ids)
-        for row in await connection.execute(query.where(chunks.c.id.in_(batch)))
-    }
+    return [
+        to_chunk(row, path=row.path, title=row.title, text=row.chunk_text) for row in await connection.execute(query)
+    ]
 
 
 async def _past_chunks(
@@ -136,6 +167,19 @@ async def _past_chunks(
     query = select(past).where(past.c.project_id == project)
     return {
         row.id: row for batch in batches(ids) for row in await connection.execute(query.where(past.c.id.in_(batch)))
+    }
+
+
+async def _past_documents(
+    connection: AsyncConnection, project: UUID, ids: Collection[str]
+) -> dict[str, Row[*tuple[Any, ...]]]:
+    """The last row of each document that was stored whole and no longer is, by the document's id."""
+    past = tables.past_chunks
+    query = select(past).where(past.c.project_id == project, past.c.chunk_index == _WHOLE).order_by(past.c.gone_at)
+    return {
+        str(row.document_id): row
+        for batch in batches(_document_ids(ids))
+        for row in await connection.execute(query.where(past.c.document_id.in_(batch)))
     }
 
 

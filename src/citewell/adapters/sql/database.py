@@ -7,85 +7,119 @@ async with database.writing() as connection: ...            # a transaction; com
 
 import asyncio
 import logging
+import os
 import re
+import shutil
 import sqlite3
-import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
 from anyio import CancelScope
-from sqlalchemy import URL, Connection, Table, event, func, make_url, select
+from sqlalchemy import Table, event, func, make_url, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from citewell.adapters.sql import schema
-from citewell.errors import IngestRunning, SettingsError, StoreUnavailable
+from citewell.adapters.sql import schema, sqlite_file
+from citewell.adapters.sql.engine import BEGIN, TIMEOUT_SECONDS, make_engine
+from citewell.errors import DatabaseUnusable, IngestRunning, StoreUnavailable
 
 _log = logging.getLogger("citewell.database")
 
 T = TypeVar("T")
 
-TIMEOUT_SECONDS = 5.0
 _CANCEL_SECONDS = 0.5
 _WRITE_QUEUE_SECONDS = 15.0  # behind other writers of this process; long queues are no fault of the database
 
-_URL_HINT = "it must look like postgresql://user:password@host:5432/name; leave it out for SQLite in CITEWELL_HOME"
+_NO_ROOM_BYTES = 1_000_000
 _FAILURES = (DBAPIError, PoolTimeout, OSError)  # a TimeoutError is an OSError
-_BEGIN = "citewell_begin"
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _INGEST_LOCK = 0x696E_6765_7374  # "ingest"
 _MIGRATION_SECONDS = 600.0
 
 
-class Database:
-    """An engine that recovers by itself when its server does. Every failure is a StoreUnavailable."""
+def _never() -> bool:
+    return False
 
-    def __init__(self, engine: AsyncEngine, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
-        self._engine = engine
+
+class Database:
+    """An engine that recovers by itself when its server does, or when its file is replaced.
+
+    Every failure is a StoreUnavailable. `expects_documents` says whether an index of the documents exists: then a
+    SQLite file that is missing or empty is an error, and not a new library.
+    """
+
+    def __init__(
+        self,
+        location: Path | str,
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        statement_seconds: float | None = None,
+        expects_documents: Callable[[], bool] = _never,
+    ) -> None:
+        self._location = location
+        self._expects_documents = expects_documents
         self._timeout_seconds = timeout_seconds
-        self.dialect = engine.dialect.name
-        self._writer = engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
-        self._autocommit = engine.execution_options(
-            **{_BEGIN: None} if self.dialect == "sqlite" else {"isolation_level": "AUTOCOMMIT"}
+        self._engine = make_engine(
+            location, timeout_seconds=timeout_seconds, statement_seconds=statement_seconds or timeout_seconds
+        )
+        self.dialect = self._engine.dialect.name
+        self._writer = self._engine.execution_options(**{BEGIN: "BEGIN IMMEDIATE"})
+        self._autocommit = self._engine.execution_options(
+            **{BEGIN: None} if self.dialect == "sqlite" else {"isolation_level": "AUTOCOMMIT"}
         )
         # SQLite has one writer at a time and its busy handler is not fair: with ten writers at once some would starve
         # for the whole timeout. The writers of this process queue here instead.
         self._write_queue = asyncio.Semaphore(1 if self.dialect == "sqlite" else 1000)
         self._in_use: set[asyncio.Future[Any]] = set()
+        self._file = location if isinstance(location, Path) else None
+        self._file_identity: object = None
+        self._checked = False
+        self._checking: asyncio.Task[None] | None = None
+        self._damage: str | None = None
 
     @classmethod
     async def open(
-        cls, location: Path | str, *, timeout_seconds: float = TIMEOUT_SECONDS, statement_seconds: float | None = None
+        cls,
+        location: Path | str,
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        statement_seconds: float | None = None,
+        expects_documents: Callable[[], bool] = _never,
+        may_fail: bool = False,
     ) -> "Database":
         """Open the database and create its tables; errors name the database, so they are for operators only.
 
         Connecting may take `timeout_seconds`, and so may each statement, unless `statement_seconds` says otherwise.
+        With `may_fail`, a database that cannot be used now is opened when it can: until then every use of it fails.
         """
-        engine = make_engine(
-            location, timeout_seconds=timeout_seconds, statement_seconds=statement_seconds or timeout_seconds
+        database = cls(
+            location,
+            timeout_seconds=timeout_seconds,
+            statement_seconds=statement_seconds,
+            expects_documents=expects_documents,
         )
-        database = cls(engine, timeout_seconds=timeout_seconds)
         try:
-            if isinstance(location, Path):
-                location.parent.mkdir(parents=True, exist_ok=True)
-                # aiosqlite's thread outlives a failed connect and may use a closed event loop: try without it first.
-                sqlite3.connect(location).close()
-            if await database.version() != schema.HEAD:
-                await _upgrade_to_head(location)
+            await database._check()
         except (*_FAILURES, sqlite3.Error, StoreUnavailable) as error:
+            if may_fail:
+                return database
             await database.close()
             raise _cannot_open(location, error) from error
         return database
 
-    async def version(self) -> str | None:
-        """The revision of the tables; None if there are none. Raises the driver's own exceptions."""
-        async with asyncio.timeout(self._timeout_seconds), self._engine.connect() as connection:
-            return await connection.run_sync(schema.version)
+    async def has_tables(self) -> bool:
+        """Whether there is a library in it; creates nothing. Raises the driver's own exceptions."""
+        async with self._connection(self._engine) as connection:
+            return await connection.run_sync(schema.version) is not None
+
+    async def has_documents(self) -> bool:
+        """Whether an ingest was ever committed."""
+        async with self.reading() as connection:
+            return await connection.run_sync(schema.has_documents)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -99,7 +133,7 @@ class Database:
 
         On SQLite nobody else writes meanwhile; on PostgreSQL lock what you read with `with_for_update()`.
         """
-        with _translated_errors():
+        with self._translated_errors():
             async with asyncio.timeout(_WRITE_QUEUE_SECONDS):
                 await self._write_queue.acquire()
         try:
@@ -173,17 +207,72 @@ class Database:
     async def _connected(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
         # A web framework cancels a request by interrupting every await, and then drivers cannot clean up. What happens
         # here is short and has timeouts, so it runs to its end.
-        with CancelScope(shield=True), _translated_errors(), self._counted_as_used():
-            connection = await self._connect(engine)
-            broken = False
-            try:
+        with CancelScope(shield=True), self._translated_errors(), self._counted_as_used():
+            await self._ensure_checked()
+            async with self._connection(engine) as connection:
                 yield connection
-            except (TimeoutError, asyncio.CancelledError):
-                # The server may hang, and a rollback would wait for it again.
-                broken = True
-                raise
-            finally:
-                await asyncio.shield(self._tracked_task(_give_back(connection, broken=broken)))
+
+    @asynccontextmanager
+    async def _connection(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+        connection = await self._connect(engine)
+        broken = False
+        try:
+            yield connection
+        except (TimeoutError, asyncio.CancelledError):
+            # The server may hang, and a rollback would wait for it again.
+            broken = True
+            raise
+        finally:
+            await asyncio.shield(self._tracked_task(_give_back(connection, broken=broken)))
+
+    async def _ensure_checked(self) -> None:
+        """Check the tables before the first use, and again when another file has taken the place of the old one."""
+        if self._file and sqlite_file.identity(self._file) != self._file_identity:
+            self._checked, self._damage = False, None
+        if self._damage:
+            raise DatabaseUnusable(self._damage)
+        if self._checked:
+            return
+        if self._checking is None or self._checking.done():
+            self._checking = self._tracked_task(self._check())
+            self._checking.add_done_callback(lambda task: task.cancelled() or task.exception())  # all may have left
+        async with asyncio.timeout(self._timeout_seconds):
+            await asyncio.shield(self._checking)
+
+    async def _check(self) -> None:
+        """Create or migrate the tables where that is needed; raises DatabaseUnusable where it is not possible."""
+        has_documents = True
+        if self._file:
+            await self._engine.dispose()  # connections to a file that is gone
+            await asyncio.to_thread(sqlite_file.create_or_check, self._file, may_create=not self._expects_documents())
+        async with self._connection(self._engine) as connection:
+            is_current = await connection.run_sync(schema.is_current)
+            if self._file and self._expects_documents():
+                has_documents = await connection.run_sync(schema.has_documents)
+        if not has_documents:
+            raise DatabaseUnusable(sqlite_file.EMPTY)
+        if not is_current:
+            await _upgrade_to_head(self._location)
+        self._file_identity = sqlite_file.identity(self._file) if self._file else None
+        self._checked = True
+
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
+        """Raise driver errors as StoreUnavailable and log the details. Constraint errors pass through to the caller."""
+        try:
+            yield
+        except (IntegrityError, DataError):
+            raise
+        except (*_FAILURES, sqlite3.Error) as error:
+            if damage := sqlite_file.damage_of(error):
+                unusable = sqlite_file.unusable(damage)
+                self._damage = unusable.reason
+                _log.error("%s", unusable)
+                raise unusable from error
+            if isinstance(error, ProgrammingError) or sqlite_file.misses_table(error):
+                self._checked = False  # somebody has changed its tables: the next use says what is wrong, or mends it
+            _log.warning("the database does not answer: %s", _reason(error))
+            raise StoreUnavailable(f"the database does not answer{_disk_full(error, self._location)}") from error
 
     async def _connect(self, engine: AsyncEngine) -> AsyncConnection:
         """A free connection, or a new one, within the timeout. A cancelled caller leaks no connection."""
@@ -216,12 +305,15 @@ async def _give_back(connection: AsyncConnection, *, broken: bool) -> None:
 
 async def _upgrade_to_head(location: Path | str) -> None:
     """Migrate with a long timeout: a large database is slow, and so is waiting for another process that migrates."""
-    database = Database(make_engine(location, statement_seconds=_MIGRATION_SECONDS))
+    engine = make_engine(location, statement_seconds=_MIGRATION_SECONDS)
+    if isinstance(location, Path):
+        # Dropping a table that is replaced by a new one must not delete the rows that refer to it.
+        event.listen(engine.sync_engine, "connect", lambda new, _: new.execute("PRAGMA foreign_keys=OFF"))
     try:
-        async with database.writing() as connection:
+        async with engine.execution_options(**{BEGIN: "BEGIN IMMEDIATE"}).begin() as connection:
             await connection.run_sync(schema.upgrade_to_head)
     finally:
-        await database.close()
+        await engine.dispose()
 
 
 def storable(text: str) -> str:
@@ -229,131 +321,17 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def check_database_url(location: Path | str) -> None:
-    """Raise SettingsError for an invalid database URL; opens nothing."""
-    if not isinstance(location, Path):
-        _postgresql(location)
-
-
 async def database_exists(location: Path | str) -> bool:
     """Whether the database has tables; `Database.open` would create them."""
     if isinstance(location, Path):
         return location.exists()  # noqa: ASYNC240 (a local disk)
-    database = Database(make_engine(location))
+    database = Database(location)
     try:
-        return await database.version() is not None
-    except _FAILURES as error:
+        return await database.has_tables()
+    except (*_FAILURES, StoreUnavailable) as error:
         raise _cannot_open(location, error) from error
     finally:
         await database.close()
-
-
-def make_engine(
-    location: Path | str, *, timeout_seconds: float = TIMEOUT_SECONDS, statement_seconds: float = TIMEOUT_SECONDS
-) -> AsyncEngine:
-    """The SQLAlchemy engine for a SQLite file or a PostgreSQL URL; does not connect yet."""
-    if isinstance(location, Path):
-        engine = create_async_engine(
-            URL.create("sqlite+aiosqlite", database=str(location)), connect_args={"timeout": statement_seconds}
-        )
-        event.listen(engine.sync_engine, "connect", _prepare_sqlite)
-        event.listen(engine.sync_engine, "begin", _begin_sqlite)
-        return engine
-    url, options = _postgresql(location)
-    import asyncpg
-
-    class AbruptlyClosed(asyncpg.Connection):  # type: ignore[misc]
-        """SQLAlchemy waits two seconds to close a broken connection to a server that may hang; this does not."""
-
-        async def close(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109 (asyncpg's)
-            if timeout is None:
-                await super().close()
-            else:
-                self.terminate()
-
-    # A restarted server leaves dead connections in the pool: each is tested before use.
-    return create_async_engine(
-        url,
-        pool_pre_ping=True,
-        pool_timeout=timeout_seconds,
-        connect_args={
-            **options,
-            "connection_class": AbruptlyClosed,
-            "timeout": timeout_seconds,
-            "command_timeout": statement_seconds,
-        },
-    )
-
-
-def _prepare_sqlite(connection: Any, _: object) -> None:
-    connection.isolation_level = None  # transactions begin in `_begin_sqlite`, not at the first write
-    cursor = connection.cursor()
-    for pragma in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    # A transaction that reads first and writes later would fail if others wrote in between.
-    if begin := connection.get_execution_options().get(_BEGIN, "BEGIN"):
-        connection.exec_driver_sql(begin)
-
-
-def _postgresql(database_url: str) -> tuple[URL, dict[str, object]]:
-    """The URL for SQLAlchemy and the options for asyncpg. Errors never show the URL: it has a password."""
-    try:
-        url = make_url(database_url)
-    except (ArgumentError, ValueError):
-        raise SettingsError(f"DATABASE_URL cannot be understood; {_URL_HINT}") from None
-    if url.drivername not in ("postgres", "postgresql", "postgresql+asyncpg"):
-        raise SettingsError(f"DATABASE_URL names a database of the kind {url.drivername!r}; {_URL_HINT}")
-    if not url.database:
-        raise SettingsError(f"DATABASE_URL names no database; {_URL_HINT}")
-    if find_spec("asyncpg") is None:
-        raise SettingsError("DATABASE_URL needs asyncpg; run `pip install 'citewell[postgres]'`")
-    query = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
-    options: dict[str, object] = {}
-    for ignored in ("channel_binding", "gssencmode", "connect_timeout"):  # asyncpg decides these by itself
-        query.pop(ignored, None)
-    if mode := query.pop("sslmode", None):
-        options["ssl"] = _ssl(mode, query.pop("sslrootcert", None))
-    # Sent when a connection starts: Neon, for example, finds its endpoint in `options`.
-    options["server_settings"] = {
-        "application_name": "citewell",
-        **{name: query.pop(name) for name in ("application_name", "options") if name in query},
-    }
-    if unknown := sorted(query.keys() - {"host", "port"}):
-        raise SettingsError(f"DATABASE_URL has options that are not known: {', '.join(unknown)}; take them out")
-    return url.set(drivername="postgresql+asyncpg", query=query), options
-
-
-def _ssl(mode: str, root_cert: str | None) -> str | ssl.SSLContext:
-    match mode:
-        case "disable" | "allow" | "prefer" | "require":
-            return mode
-        case "verify-ca" | "verify-full":
-            try:
-                context = ssl.create_default_context(cafile=None if root_cert in (None, "system") else root_cert)
-            except OSError as error:
-                raise SettingsError(f"DATABASE_URL: sslrootcert cannot be read ({error.strerror or error})") from None
-            context.check_hostname = mode == "verify-full"
-            return context
-        case _:
-            raise SettingsError(
-                f"DATABASE_URL: sslmode={mode!r} is none of disable, allow, prefer, require, verify-ca, verify-full"
-            )
-
-
-@contextmanager
-def _translated_errors() -> Iterator[None]:
-    """Raise driver errors as StoreUnavailable and log the details. Constraint errors pass through to the caller."""
-    try:
-        yield
-    except (IntegrityError, DataError):
-        raise
-    except _FAILURES as error:
-        _log.warning("the database does not answer: %s", _reason(error))
-        raise StoreUnavailable("the database does not answer") from error
 
 
 def _reason(error: BaseException) -> str:
@@ -364,10 +342,29 @@ def _reason(error: BaseException) -> str:
     return " ".join((str(cause) or type(cause).__name__).split())
 
 
+def _disk_full(error: BaseException, location: Path | str) -> str:
+    """What to tell whoever waits for an answer, if the reason is a full disk."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if not isinstance(cause, sqlite3.Error) or not isinstance(location, Path):
+        return ""
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # the rest of the number is a detail
+    no_room = code == sqlite3.SQLITE_IOERR and shutil.disk_usage(location.parent).free < _NO_ROOM_BYTES
+    return ": the disk is full; free some space" if code == sqlite3.SQLITE_FULL or no_room else ""
+
+
 def _cannot_open(location: Path | str, error: Exception) -> StoreUnavailable:
     if isinstance(location, Path):
         name = str(location)
     else:
         url = make_url(location)
         name = f"{url.database!r} at {url.host or url.query.get('host', 'this machine')}"
-    return StoreUnavailable(f"the database {name} cannot be opened: {_reason(error.__cause__ or error)}")
+    if isinstance(error, DatabaseUnusable):
+        return DatabaseUnusable(error.reason, name=name)
+    if damage := sqlite_file.damage_of(error):
+        return DatabaseUnusable(sqlite_file.unusable(damage).reason, name=name)
+    if isinstance(location, Path) and not os.access(location.parent, os.W_OK):
+        return StoreUnavailable(
+            f"the database {name} cannot be opened: its folder cannot be written to. Make it writable, or choose "
+            "another folder with CITEWELL_HOME"
+        )
+    return StoreUnavailable(f"the database {name} cannot be opened: {_reason(error)}{_disk_full(error, location)}")

@@ -6,6 +6,7 @@ its document.
 
 import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -30,10 +31,12 @@ from sqlalchemy import (
 from citewell.adapters.sql import tables
 from citewell.adapters.sql.chunks import batches, surroundings, text_hash, to_chunk, to_row, trace
 from citewell.adapters.sql.database import Database, storable
+from citewell.adapters.sql.tables import INDEX_GENERATION
 from citewell.models import Chunk, Document, DocumentSummary, KnownDocument, Project, Surroundings, Trace
 from citewell.ports import Embedding
+from citewell.similarity_scale import SimilarityScale
 
-_GENERATION = "index_generation"
+_SCALE = "similarity_scale of "  # and the model
 
 
 class SqlLibrary:
@@ -156,10 +159,15 @@ class SqlLibrary:
                 await connection.execute(delete(staged))
             for unused_rows in _delete_unused():
                 await connection.execute(unused_rows)
-            generation_fact = self._database.insert(tables.facts).values(name=_GENERATION, value=str(generation))
-            await connection.execute(
-                generation_fact.on_conflict_do_update(index_elements=["name"], set_={"value": str(generation)})
-            )
+            await connection.execute(self._set_fact(INDEX_GENERATION, str(generation)))
+
+    def _set_fact(self, name: str, value: str) -> Insert:
+        fact = self._database.insert(tables.facts).values(name=name, value=value)
+        return fact.on_conflict_do_update(index_elements=["name"], set_={"value": value})
+
+    async def _fact(self, name: str) -> str | None:
+        async with self._database.reading() as connection:
+            return await connection.scalar(select(tables.facts.c.value).where(tables.facts.c.name == name))
 
     def _record_past_chunks(self, documents: Select[tuple[UUID]] | Sequence[UUID]) -> Insert:
         """Store ids and hashes of the chunks of documents that are removed."""
@@ -189,11 +197,7 @@ class SqlLibrary:
                 (await connection.scalar(select(func.count()).select_from(table).where(where)), message)
                 for table, where, message in _inconsistencies()
             ]
-            check = select(literal("ok")) if self._database.dialect == "postgresql" else text("PRAGMA quick_check")
-            results = (await connection.execute(check)).scalars().all()
-        return [message.format(count) for count, message in counts if count] + [
-            f"the database is damaged: {result}" for result in results if result != "ok"
-        ]
+        return [message.format(count) for count, message in counts if count]
 
     async def repair(self) -> None:
         async with self._database.writing() as connection:
@@ -209,8 +213,7 @@ class SqlLibrary:
                 await connection.execute(text(statement))
 
     async def generation(self) -> int | None:
-        async with self._database.reading() as connection:
-            value = await connection.scalar(select(tables.facts.c.value).where(tables.facts.c.name == _GENERATION))
+        value = await self._fact(INDEX_GENERATION)
         return None if value is None else int(value)
 
     async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:
@@ -247,6 +250,14 @@ class SqlLibrary:
         if rows:
             async with self._database.writing() as connection:
                 await connection.execute(self._database.insert(tables.embeddings).on_conflict_do_nothing(), rows)
+
+    async def load_scale(self, *, model: str) -> SimilarityScale | None:
+        value = await self._fact(_SCALE + model)
+        return None if value is None else SimilarityScale(**json.loads(value))
+
+    async def save_scale(self, scale: SimilarityScale, *, model: str) -> None:
+        async with self._database.writing() as connection:
+            await connection.execute(self._set_fact(_SCALE + model, json.dumps(asdict(scale))))
 
     async def _all_document_ids(self) -> list[UUID]:
         """In the order of project and path, so that an index is built in the same order on every database."""

@@ -7,7 +7,17 @@ from uuid import UUID
 from sqlalchemy import Select, delete, select, update
 
 from citewell.adapters.sql.database import Database, storable
-from citewell.adapters.sql.tables import evaluations, gaps, ingests, keys, past_chunks, projects, sessions, uploads
+from citewell.adapters.sql.tables import (
+    conversations,
+    evaluations,
+    gaps,
+    ingests,
+    keys,
+    past_chunks,
+    projects,
+    sessions,
+    uploads,
+)
 from citewell.models import DEFAULT_PROJECT, Project
 
 _DEFAULT = Project.named(DEFAULT_PROJECT)
@@ -46,7 +56,9 @@ class SqlProjects:
     async def delete(self, project_id: UUID) -> None:
         # A new project of the same name would have the same id: a key to the old one must not open it.
         open_keys = update(keys).where(keys.c.project_id == project_id, keys.c.revoked_at.is_(None))
+        its_sessions = select(sessions.c.session_id).where(sessions.c.project_id == project_id)
         async with self._database.writing() as connection:
+            await connection.execute(delete(conversations).where(conversations.c.session_id.in_(its_sessions)))
             await connection.execute(open_keys.values(revoked_at=datetime.now(UTC)))
             for table in (sessions, uploads, past_chunks, gaps, ingests, evaluations):
                 await connection.execute(delete(table).where(table.c.project_id == project_id))

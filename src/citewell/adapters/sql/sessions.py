@@ -1,4 +1,7 @@
-"""Conversations. A retried request is stored once, even by two processes at the same time."""
+"""Conversations. A retried request is stored once, even by two processes at the same time.
+
+Other programs may write to the same tables, by the contract: most columns may be null, and JSON may be anything.
+"""
 
 import hashlib
 import json
@@ -14,8 +17,9 @@ from citewell.adapters.sql.tables import conversations, sessions
 from citewell.errors import NotFound
 from citewell.models import Exchange, Feedback, Owner, StoredExchange, Vote
 
-_OLDEST_FIRST = (conversations.c.timestamp, conversations.c.id)
-_NEWEST_FIRST = (conversations.c.timestamp.desc(), conversations.c.id.desc())
+_TIME = func.coalesce(conversations.c.timestamp, conversations.c.created_at)
+_OLDEST_FIRST = (_TIME, conversations.c.id)
+_NEWEST_FIRST = (_TIME.desc(), conversations.c.id.desc())
 
 
 class SqlSessions:
@@ -36,7 +40,7 @@ class SqlSessions:
             if (await connection.scalar(owned)) is False:
                 raise _not_found(session)
             rows = (await connection.execute(newest)).all()
-        return [Exchange(row.query, row.response) for row in reversed(rows)]
+        return [Exchange(row.query or "", row.response or "", row.timestamp) for row in reversed(rows)]
 
     async def record(
         self, exchange: StoredExchange, owner: Owner, *, idempotency_key: str | None = None
@@ -92,8 +96,11 @@ class SqlSessions:
         return Feedback(votes.get("up", 0), votes.get("down", 0), tuple(_stored_exchange(row) for row in rows))
 
     async def delete(self, session: UUID, owner: Owner) -> None:
+        owned = select(sessions.c.session_id).where(sessions.c.session_id == session, _owned_by(owner))
         async with self._database.writing() as connection:
-            await connection.execute(delete(sessions).where(sessions.c.session_id == session, _owned_by(owner)))
+            # Its exchanges first: a table of another program need not delete them with their session.
+            await connection.execute(delete(conversations).where(conversations.c.session_id.in_(owned)))
+            await connection.execute(delete(sessions).where(sessions.c.session_id.in_(owned)))
 
     def _touch(self, session: UUID, owner: Owner) -> ReturningInsert[tuple[UUID]]:
         """Create the session or update its last_active; returns its id unless it belongs to somebody else."""
@@ -152,15 +159,16 @@ def _by_key(key_hash: str | None) -> Select[Any]:
 
 
 def _stored_exchange(row: Row[Any]) -> StoredExchange:
+    sources = row.sources if isinstance(row.sources, list) else []
     return StoredExchange(
         session_id=row.session_id,
-        timestamp=row.timestamp,
-        query=row.query,
-        response=row.response,
-        sources=tuple(row.sources),
-        metadata=row.metadata,
+        timestamp=row.timestamp or row.created_at or datetime.fromtimestamp(0, UTC),
+        query=row.query or "",
+        response=row.response or "",
+        sources=tuple(source for source in sources if isinstance(source, dict)),
+        metadata=row.metadata if isinstance(row.metadata, dict) else {},
         complete=row.complete,
-        feedback=row.feedback,
+        feedback=row.feedback if row.feedback in ("up", "down") else None,
     )
 
 

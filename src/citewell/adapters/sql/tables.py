@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import (
     JSON,
@@ -22,10 +23,17 @@ from sqlalchemy import (
     Uuid,
     func,
     text,
+    true,
 )
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.types import TypeEngine, UserDefinedType
+
+from citewell.models import DEFAULT_PROJECT, Project
 
 tables = MetaData()
+
+INDEX_GENERATION = "index_generation"
+"""The fact that names the index generation of the library; missing before the first ingest."""
 
 
 class Utc(TypeDecorator[datetime]):
@@ -39,6 +47,31 @@ class Utc(TypeDecorator[datetime]):
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         return None if value is None else value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class _UncastUuid(UserDefinedType[str]):
+    """A UUID that is sent without its type: PostgreSQL takes that of the column."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        return "UUID"
+
+
+class SessionId(TypeDecorator[UUID]):
+    """A UUID. In PostgreSQL the column may be a text: then another program made the table."""
+
+    impl = Uuid
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(_UncastUuid() if dialect.name == "postgresql" else Uuid())
+
+    def process_bind_param(self, value: UUID | None, dialect: Dialect) -> Any:
+        return str(value) if value is not None and dialect.name == "postgresql" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> UUID | None:  # noqa: ARG002
+        return None if value is None else value if isinstance(value, UUID) else UUID(str(value))
 
 
 _Json = JSON().with_variant(JSONB(), "postgresql")
@@ -115,13 +148,14 @@ past_chunks = Table(
     Column("text_hash", String(64), nullable=False),
     Column("gone_at", Utc, nullable=False),
 )
+# The next two have the columns of the contract first, then ours, which have defaults: other programs may write to them.
 sessions = Table(
     "sessions",
     tables,
-    Column("session_id", Uuid, primary_key=True),
+    Column("session_id", SessionId, primary_key=True),
     Column("created_at", Utc, nullable=False, server_default=func.now()),
     Column("last_active", Utc, nullable=False, server_default=func.now()),
-    Column("project_id", Uuid, nullable=False),
+    Column("project_id", Uuid, nullable=False, server_default=text(f"'{Project.named(DEFAULT_PROJECT).id.hex}'")),
     Column("owner", String, nullable=False, server_default=text("''")),
 )
 conversations = Table(
@@ -135,7 +169,7 @@ conversations = Table(
     Column("sources", _Json, nullable=False, server_default="[]"),
     Column("metadata", _Json, nullable=False, server_default="{}"),
     Column("created_at", Utc, nullable=False, server_default=func.now()),
-    Column("complete", Boolean, nullable=False),
+    Column("complete", Boolean, nullable=False, server_default=true()),
     Column("once", String(64), unique=True),  # a hash of the owner and their Idempotency-Key
     Column("feedback", String, index=True),  # "up" or "down"
 )

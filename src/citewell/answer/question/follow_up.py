@@ -163,7 +163,7 @@ _THANKS = (
 )
 _PATTERN_BY_REPLY = {
     "You're welcome.": _THANKS,
-    "Hello! Ask me something about this book.": r"hi(?: there)?|hello(?: there)?|hey|good (?:morning|afternoon|evening)"
+    "Hello! What would you like to know?": r"hi(?: there)?|hello(?: there)?|hey|good (?:morning|afternoon|evening)"
     r"|hallo|hola|bonjour",
     "Goodbye!": r"(?:good)?bye|see you|tschüss|adiós|au revoir",
     "Good. Ask on whenever you like.": r"ok(?:ay)?|k|great|cool|nice|perfect|awesome|alright|fine|got it|i see"

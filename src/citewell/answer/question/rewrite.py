@@ -31,10 +31,16 @@ not answer it. Reply with the question alone. If it stands alone already, repeat
 _MAX_QUESTION_CHARACTERS = 400  # a longer question is no use to a search
 _MAX_TOKENS = 150
 _TIMEOUT_SECONDS = 10.0
+_MAX_TIME_SHARE = 1 / 3  # of the time for the first words of the answer
 
 
 async def resolve(
-    question: str, history: Sequence[Exchange], writer: Writer | None, *, selection: str = "", hint: str = ""
+    question: str,
+    history: Sequence[Exchange],
+    writer: Writer | None,
+    *,
+    selection: str = "",
+    hint: str = "",
 ) -> ResolvedQuestion:
     """The question that stands alone, with what "this" refers to.
 
@@ -71,10 +77,11 @@ async def resolve_question(
 
 async def _rewrite_with_llm(question: str, exchanges: Sequence[Exchange], writer: Writer) -> str:
     """The question in the LLM's words; empty where it fails or takes too long."""
+    seconds = min(_TIMEOUT_SECONDS, writer.first_words_seconds * _MAX_TIME_SHARE)
     work = WritingTask(_RULES, question, fit_history(exchanges, writer.context_tokens // 2), max_tokens=_MAX_TOKENS)
     preamble, rewritten = PreambleFilter(), ""
     try:
-        async with asyncio.timeout(_TIMEOUT_SECONDS), aclosing(writer.write(work)) as words:
+        async with asyncio.timeout(seconds), aclosing(writer.write(work)) as words:
             async for piece in words:
                 rewritten += preamble.feed(piece) if isinstance(piece, str) else ""
     except (WriterUnavailable, TimeoutError) as error:

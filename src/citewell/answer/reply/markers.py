@@ -85,7 +85,7 @@ class NumberedMarkers(_Markers):
 
 
 class ChunkIdMarkers(_Markers):
-    """Renders each `Cite` as `[<chunk id>]`."""
+    """Renders each `Cite` as `[<chunk id>]`, or as `[<document id>]` where the document is stored whole."""
 
     def _label(self, index: int) -> str:
-        return self.passages[index].chunk.id
+        return self.passages[index].chunk.citation_id

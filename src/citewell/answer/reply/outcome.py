@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 
 from citewell.answer.question import ResolvedQuestion
 from citewell.answer.quoting import CONFIDENCE_BANDS, Quote, QuoteSelection
-from citewell.answer.reply.refusal import nearest_topics, refusal
+from citewell.answer.reply.refusal import refusal
 from citewell.answer.retrieval import Retrieval
-from citewell.answer.writing import WrittenText
+from citewell.answer.writing import WrittenText, ends_in_block
 from citewell.models import QUOTED, Answer, Cite, Filters, Mode, Passage, Piece, Segment, TokenUsage
-from citewell.text import split_units
 
 EXTRACTIVE = "extractive"
 """The model's name where no LLM wrote the answer."""
@@ -20,6 +19,8 @@ EXTRACTIVE = "extractive"
 LLM_UNAVAILABLE = "The language model is unavailable; this answer quotes the documents instead."
 _CUT_OFF = "The answer was cut off: it is as long as the language model may write."
 _UNSUPPORTED = "The documents do not support what the language model wrote; this answer quotes them instead."
+_TOO_LITTLE = "The documents do not support enough of what the language model wrote; this answer quotes them instead."
+_NO_ANSWER = "The language model wrote no answer; this answer quotes the documents instead."
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Draft:
     quotes: QuoteSelection
     selection: Passage | None = None
     """The reader's selection, if the answer may come from nothing else."""
+    title: str = ""
+    """What the documents are called, for refusals."""
 
     def from_quotes(self, notice: str = "", usage: TokenUsage | None = None) -> Answer:
         segments = tuple(self._quote_segment(quote) for quote in self.quotes.quotes)
@@ -42,34 +45,22 @@ class Draft:
         low_confidence = self.quotes.confidence < CONFIDENCE_BANDS["weak"]
         return replace(self._answer((), EXTRACTIVE, 0.0), low_confidence=low_confidence)
 
-    def refuse(self, model: str = EXTRACTIVE, usage: TokenUsage | None = None) -> Answer:
-        selected = self.selection is not None
-        text, topics = refusal(self.question, self.retrieval.passages, self.filters, selected=selected)
-        return self._answer((Segment(text, ()),), model, 0.0, nearest=topics, usage=usage)
+    def refuse(self) -> Answer:
+        passages, selected = self.retrieval.passages or self.retrieval.nearest, self.selection is not None
+        text, topics = refusal(self.question, passages, self.filters, title=self.title, selected=selected)
+        return self._answer((Segment(text, ()),), EXTRACTIVE, 0.0, nearest=topics)
 
     def from_text(self, text: WrittenText) -> tuple[list[Piece], Answer]:
-        """The answer that an LLM wrote, and what is still to be shown of it.
-
-        A refusal is said in our words; quotes stand in for a text of which nothing is supported.
-        """
-        if text.segments and not text.declined:
-            return [], self._written(text)
-        answer = self.refuse(text.model, text.usage) if text.declined else self.from_quotes(_UNSUPPORTED, text.usage)
-        gap = ["\n\n"] if text.segments else []
-        return [*gap, *to_pieces(answer)], replace(answer, segments=(*text.segments, *answer.segments))
-
-    def _written(self, text: WrittenText) -> Answer:
-        cited = any(segment.passages for segment in text.segments)
+        """The answer that an LLM wrote, or the quotes if nothing of it is shown; and what is still to be shown."""
+        if not text.segments:
+            notices = {"none": _NO_ANSWER, "unsupported": _UNSUPPORTED, "partly supported": _TOO_LITTLE}
+            answer = self.from_quotes(notices[text.claims], text.usage)
+            return to_pieces(answer), replace(answer, unsupported=text.unsupported)
         scores = [segment.support.score for segment in text.segments if segment.support]
-        supported = sum(scores) / len(scores) if scores else 1.0
-        return self._answer(
-            text.segments,
-            text.model,
-            self.quotes.confidence * supported if cited else 0.0,
-            nearest=() if cited or self.selection else nearest_topics(self.retrieval.passages),
-            usage=text.usage,
-            notice=_CUT_OFF if text.usage and text.usage.truncated else "",
-        )
+        confidence = self.quotes.confidence * sum(scores) / len(scores)
+        notice = _CUT_OFF if text.usage and text.usage.truncated else ""
+        answer = self._answer(text.segments, text.model, confidence, usage=text.usage, notice=notice)
+        return [], replace(answer, unsupported=text.unsupported)
 
     def _answer(
         self,
@@ -113,13 +104,7 @@ def to_pieces(answer: Answer) -> list[Piece]:
         if position:
             pieces.append("\n\n" if "\n" in segment.text or "\n" in segments[position - 1].text else " ")
         pieces.append(segment.text)
-        if segment.passages and _ends_in_block(segment.text):
+        if segment.passages and ends_in_block(segment.text):
             pieces.append("\n\n")
         pieces.extend(Cite(passage) for passage in segment.passages)
     return pieces
-
-
-def _ends_in_block(text: str) -> bool:
-    """Whether a citation marker right after the text would become part of a code block, formula or table."""
-    kinds = [unit.kind for unit in split_units(text)[-1:]]
-    return "\n" in text and (kinds in (["code"], ["math"], ["row"]) or text.rstrip().endswith(("```", "~~~")))

@@ -12,11 +12,11 @@ from urllib.parse import quote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from citewell.models import Answer, Passage, Trace
+from citewell.models import CITATION_ID, Answer, Passage, Trace
 
 CitationStatus = Literal["valid", "moved", "changed", "deleted", "unknown"]
 
-_ID = re.compile(r"\[([0-9a-f]{64})\]")
+_ID = re.compile(rf"\[({CITATION_ID})\]")
 _BREAKS = (re.compile(r"\n+"), re.compile(r"\s+"))  # where an excerpt may be cut, best first
 
 

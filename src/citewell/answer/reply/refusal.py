@@ -13,9 +13,17 @@ _MAX_TOPICS = 3
 
 
 def refusal(
-    resolved: ResolvedQuestion, passages: Sequence[Passage], filters: Filters, *, selected: bool = False
+    resolved: ResolvedQuestion,
+    passages: Sequence[Passage],
+    filters: Filters,
+    *,
+    title: str = "",
+    selected: bool = False,
 ) -> tuple[str, tuple[Passage, ...]]:
-    """The text of the reply, and a passage for each topic it suggests; none where a selection was asked about."""
+    """The text of the reply, and a passage for each topic it suggests; none where a selection was asked about.
+
+    `title` is what the documents are called; without one they are "these documents".
+    """
     topics = () if selected else nearest_topics(passages)
     match resolved.kind:
         case "courtesy":
@@ -23,7 +31,7 @@ def refusal(
         case "unclear":
             text = f"{resolved.reply} You could ask about {_join_topics(topics, 'or')}." if topics else resolved.reply
         case "question" | "more" if selected:
-            text = "An answer was not found in selection; ask again without one to search the whole book."
+            text = "An answer was not found in selection; ask again without one to search all documents."
         case "more" if passages:
             text = f"Nothing more was found on this.{_nearest_topics_sentence(topics, 'nearby')}"
         case "question" | "more":
@@ -32,7 +40,8 @@ def refusal(
             elif filters:
                 text = f"This is not covered in {filters}.{_nearest_topics_sentence(topics, 'there')}"
             else:
-                text = f"This is not covered by this book.{_nearest_topics_sentence(topics, 'it covers')}"
+                name, where = (title, "it covers") if title else ("these documents", "they cover")
+                text = f"This is not covered by {name}.{_nearest_topics_sentence(topics, where)}"
         case never:
             assert_never(never)
     return text, topics

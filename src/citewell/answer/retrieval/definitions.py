@@ -19,11 +19,14 @@ _ASKS_FOR_MEANING = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _MAX_WORDS_OF_DEFINED_THING = 4
+_MAX_CHARACTERS = 300  # whoever writes more asks for more than a definition, and the patterns take their time on it
 
 
 def defined_thing(question: str) -> str:
     """What a definition is asked of: "what exactly is a preset, in short?" -> "preset"; empty if none is."""
     words = question.strip(" \t\n?.!")
+    if len(words) > _MAX_CHARACTERS:
+        return ""
     for pattern in (_ASKS_FOR_DEFINITION, _ASKS_FOR_MEANING):
         if found := pattern.match(words):
             thing = next(filter(None, found.groups())).split(",")[0]

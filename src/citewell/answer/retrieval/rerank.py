@@ -45,6 +45,8 @@ class Retrieval:
     """Stems of the question that no chunk of the project contains."""
     further: tuple[Passage, ...] = ()
     """The passages ranked after these; a model that reads them may move them up. None where a vendor ranked them."""
+    nearest: tuple[Passage, ...] = ()
+    """If no passage can answer: those that come nearest, to name what the documents cover."""
     hinted: frozenset[str] = frozenset()
     """Ids of the chunks that contain the text the reader looks at."""
     question: str = ""

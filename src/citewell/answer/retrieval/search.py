@@ -26,7 +26,16 @@ FURTHER_PASSAGES = 3
 HINT_LOG_ODDS = 0.5
 """Log-odds added to a passage that the reader looks at; with more, an unrelated hint does harm (docs/log.md)."""
 
+_NOTHING_INGESTED = "nothing has been ingested into this project yet; run `citewell ingest PATH` first"
 _HINT_COVERAGE = 0.9  # the share of a hint's keywords that a passage must contain
+
+
+async def check_not_empty(project: UUID, engines: AnswerEngines) -> None:
+    """Raise EmptyKnowledgeBase for a project without documents. The index knows how many chunks it has."""
+    async with engines.index_call():
+        total, _ = await engines.index.frequencies(project, [])
+    if not total:
+        raise EmptyKnowledgeBase(_NOTHING_INGESTED)
 
 
 async def retrieve_passages(
@@ -64,6 +73,7 @@ async def retrieve(
     found = retrieval.passages
     if symbol := asked_symbol(question):  # one letter is in every passage, and only its definition tells what it is
         found = tuple(passage for passage in found if defines_symbol(symbol, passage.chunk.text))
+        retrieval = replace(retrieval, nearest=() if found else retrieval.passages[:limit])
     ranked = await rerank_passages(question, found, reranker=engines.reranker, weights=retrieval.weights)
     best = lead_with_definition(question, ranked, limit)
     hinted = frozenset(passage.chunk.id for passage in best if _contains_hint(passage, hint))
@@ -86,7 +96,7 @@ async def _search(question: str, *, project: UUID, engines: AnswerEngines, limit
         total, counts = await index.frequencies(project, list(terms), filters=filters)
         empty = not total and not (filters and (await index.frequencies(project, []))[0])
     if empty:
-        raise EmptyKnowledgeBase("nothing has been ingested into this project yet; run `citewell ingest PATH` first")
+        raise EmptyKnowledgeBase(_NOTHING_INGESTED)
     frequencies = dict(zip(terms, counts, strict=True))
     return weigh_words(candidates, total=total, frequencies=frequencies, limit=len(candidates))
 

@@ -58,7 +58,7 @@ async def retrieve_from_selection(question: str, selection: str, *, engines: Ans
 
 def selection_as_passage(selection: str) -> Passage:
     """The whole selection as the one passage that an answer from it cites."""
-    return Passage(_selection_chunk(selection, 0, len(selection)), 1.0, ())
+    return Passage(_selection_chunk(selection, 0, len(selection)), 1.0, (), cosine=1.0)
 
 
 def part_spans(text: str) -> list[tuple[int, int]]:
@@ -121,12 +121,14 @@ def _score_similarity(part: Passage, embedding: Embedding | None, target: Vector
     """The part with the similarity of each of its windows to the target; 0 where it was not embedded."""
     if embedding is None:
         return part
-    similarities = np.clip(scale.read(embedding.vectors @ target), 0.0, 1.0).tolist()
+    cosines = embedding.vectors @ target
+    similarities = np.clip(scale.read(cosines), 0.0, 1.0).tolist()
     vector_sum = embedding.vectors.sum(axis=0)
     mean_cosine = float(vector_sum @ target) / max(float(np.linalg.norm(vector_sum)), 1e-6)
     mean_score = float(np.clip(scale.read(mean_cosine), 0.0, 1.0))
     windows = tuple(Window(*span, score) for span, score in zip(embedding.spans, similarities, strict=True))
-    return Passage(part.chunk, max(similarities), windows, mean_score=mean_score, sentence_stems=part.sentence_stems)
+    cosine = float(np.clip(cosines.max(), 0.0, 1.0))
+    return replace(part, score=max(similarities), windows=windows, mean_score=mean_score, cosine=cosine)
 
 
 def _selection_chunk(selection: str, start: int, end: int) -> Chunk:

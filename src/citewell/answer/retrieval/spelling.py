@@ -25,6 +25,7 @@ from citewell.text import (
 )
 
 _MIN_LETTERS = 4
+_MAX_LETTERS = 32  # a longer word is none; of 2,000 letters, 100,000 spellings would be one edit away
 _MIN_LETTERS_TO_SUBSTITUTE = 7  # of shorter words, another letter makes another word: login, logic
 _MIN_LETTERS_FOR_TWO_EDITS = 10
 _MIN_LETTERS_OF_ROOT = 5
@@ -104,7 +105,7 @@ _BEFORE_CODE = re.compile(r"^(?:[@/\\`_=>(]|\.\w)")
 
 def _may_be_misspelt(word: str, question: str) -> bool:
     """Whether a word that no document has may be a typing error, not a name, English or a part of code."""
-    if len(word) < _MIN_LETTERS or not _is_plain(word.casefold()) or _is_english(word):
+    if not _MIN_LETTERS <= len(word) <= _MAX_LETTERS or not _is_plain(word.casefold()) or _is_english(word):
         return False
     start = question.index(word)
     is_name = not word.islower() and not (start == 0 and word[1:].islower())

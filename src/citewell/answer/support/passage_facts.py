@@ -30,7 +30,10 @@ _URL = re.compile(r"https?://\S+")
 _LEADING_YES_OR_NO = re.compile(
     r"^(?:(?:no|sure|well|okay|ok|of course|certainly)\s*[,!.:]|(?:yes|yeah)\b[,!.:\s]*)\s*", re.IGNORECASE
 )
-_MARKDOWN_OR_CITATION = re.compile(r"[`*_#>|]+|\[\^?\d{1,3}(?:[,–-]\s?\d{1,3})*\]|【\d{1,3}】")
+_CITATION = r"\[\^?\d{1,3}(?:[,–-]\s?\d{1,3})*\]|【\d{1,3}】"
+_MARKDOWN_OR_CITATION = re.compile(rf"[`*_#>|]+|{_CITATION}")
+_CITATION_MARKER = re.compile(_CITATION)
+_COMPARATIVES = frozenset({"more", "less", "fewer", "later", "earlier", "longer", "greater", "higher", "lower"})
 _BLOCK_BREAK = re.compile(r"\n+|(?<=\s)#+\s")
 _NGRAM_LETTERS = 4
 _CHINESE_NEGATION = re.compile("[不没沒無无未]")
@@ -115,6 +118,11 @@ def claim_text(sentence: str) -> str:
     return _LEADING_YES_OR_NO.sub("", strip_markers(sentence).strip(), count=1)
 
 
+def strip_citations(sentence: str) -> str:
+    """The sentence without citation markers."""
+    return _CITATION_MARKER.sub(" ", sentence)
+
+
 def strip_markers(sentence: str) -> str:
     """The sentence without citation markers and Markdown."""
     return _MARKDOWN_OR_CITATION.sub(" ", sentence)
@@ -134,10 +142,15 @@ def letter_ngrams(word: str) -> frozenset[str]:
 
 
 def count_negations(text: str, words: tuple[Word, ...], language: str) -> int:
-    """How many negations a sentence has; "not only" is none."""
+    """How many negations a sentence has; "not only" and "no more than", which sets a limit, are none."""
     negations = words_by_label("negations.txt").get(language, frozenset()) | words_by_label("negations.txt")["any"]
     folded = [word.written.casefold().replace("’", "'") for word in words]
-    count = sum(word in negations and folded[index + 1 : index + 2] != ["only"] for index, word in enumerate(folded))
+    count = 0
+    for index, word in enumerate(folded):
+        if word in negations:
+            following = folded[index + 1 : index + 3]
+            is_limit = following[1:] == ["than"] and following[0] in _COMPARATIVES
+            count += following[:1] != ["only"] and not is_limit
     return count + (0 if text.isascii() else len(_CHINESE_NEGATION.findall(text)))
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from citewell.answer.support.altered_quote import ALTERED_QUOTE_FACTOR, is_altered_quote
 from citewell.answer.support.features import SUPPORT_FEATURES, support_features
 from citewell.answer.support.passage_facts import PassageFacts, claim_text, read_facts, strip_markers
+from citewell.answer.support.value_check import highest_verdict
 from citewell.models import Verdict
 from citewell.text import ENGLISH, data_file, detect_language, mostly_non_latin, split_words
 
@@ -50,6 +51,12 @@ _MODEL = BoostedTrees(_FITTED["words"], tuple(SUPPORT_FEATURES))
 VERDICT_BANDS: dict[str, float] = _FITTED["bands"]
 """The lowest probability of a sentence that is called supported, and of one that is called weak."""
 
+# What a score may be at most, by the highest verdict that the values of a sentence allow.
+_HIGHEST_SCORES: dict[Verdict, float] = {
+    "supported": 1.0,
+    "weak": (VERDICT_BANDS["weak"] + VERDICT_BANDS["supported"]) / 2,
+    "unsupported": VERDICT_BANDS["weak"] / 2,
+}
 _MIN_CHARACTERS_TO_DETECT_ENGLISH = 40
 _SMALL_TALK = re.compile(
     r"""(?:sure|certainly|of\ course|yes|no|okay|ok|great(?:\ question)?|hello|hi|thanks|thank\ you|sorry)[\s,!.]*$
@@ -69,7 +76,7 @@ def support_score(sentence: str, texts: Sequence[str]) -> float:
     Another text never lowers it. A sentence in another language than the text is weak: nobody can tell.
     """
     together = ["\n\n".join(texts)] if len(texts) > 1 else []
-    return max((_score_against(sentence, read_facts(text)) for text in (*texts, *together)), default=0.0)
+    return max((_score_against(sentence, text) for text in (*texts, *together)), default=0.0)
 
 
 def verdict_for(probability: float) -> Verdict:
@@ -87,16 +94,17 @@ def needs_support(sentence: str) -> bool:
     return not words.endswith("?") and any(character.isalnum() for character in words)
 
 
-def _score_against(sentence: str, facts: PassageFacts) -> float:
+def _score_against(sentence: str, text: str) -> float:
     """The probability that one text supports the sentence."""
-    claim = claim_text(sentence)
+    claim, facts = claim_text(sentence), read_facts(text)
     if not facts.sentences or not split_words(claim):
         return 0.0
+    highest = _HIGHEST_SCORES[highest_verdict(sentence, text)]
     if _in_different_languages(claim, facts):
-        return VERDICT_BANDS["weak"]
+        return min(VERDICT_BANDS["weak"], highest)
     features = list(support_features(claim, facts).values())
     probability = _MODEL.probability(np.array(features))
-    return probability * ALTERED_QUOTE_FACTOR if is_altered_quote(claim, facts) else probability
+    return min(probability * ALTERED_QUOTE_FACTOR if is_altered_quote(claim, facts) else probability, highest)
 
 
 def _in_different_languages(claim: str, facts: PassageFacts) -> bool:

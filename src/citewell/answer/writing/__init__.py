@@ -2,8 +2,17 @@
 
 from citewell.answer.writing.context import PassageContext
 from citewell.answer.writing.llm_text import WrittenText, write
-from citewell.answer.writing.markdown import HIDDEN, mask_code
+from citewell.answer.writing.markdown import HIDDEN, ends_in_block, mask_code
 from citewell.answer.writing.preamble import PreambleFilter
 from citewell.answer.writing.prompt import fit_history
 
-__all__ = ["HIDDEN", "PassageContext", "PreambleFilter", "WrittenText", "fit_history", "mask_code", "write"]
+__all__ = [
+    "HIDDEN",
+    "PassageContext",
+    "PreambleFilter",
+    "WrittenText",
+    "ends_in_block",
+    "fit_history",
+    "mask_code",
+    "write",
+]

@@ -1,44 +1,49 @@
-"""Find the citation markers `[1]`, `[2]`… in a finished unit of an LLM's text. Pure.
+"""Find the citations in a finished unit of an LLM's text, whatever their shape. Pure.
 
-Knows which numbers exist, and nothing of the passages that they stand for.
+Knows the shapes of citations and whether a name is one of a passage, and nothing else of passages.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from citewell.answer.sanitize import CITATION_PLACEHOLDER, parse_link_target
 from citewell.answer.writing.markdown import HIDDEN, mask
+from citewell.answer.writing.references import (
+    BLANKS,
+    BRACKETS,
+    NUMBER_OR_RANGE,
+    PARENTHESES,
+    References,
+    is_labelled_numbers,
+    is_numbers,
+    read_parenthesis,
+    read_references,
+)
 
 _MAX_RANGE_NUMBERS = 100  # so that [1-999999999] costs nothing
 _CONTEXT_CHARACTERS = 64  # examined before a bracket
 _MAX_BRACKET_CHARACTERS = 400  # also of a parenthesis around brackets
-_PAIRS = {"[": "]", "【": "】", "［": "］"}
-_BLANKS = (" ", "\t", "\u00a0", "\u202f")
 
-_B = rf"[{''.join(_BLANKS)}]"
-_NAMES = "sources? passages? references? refs? citations? documents? docs? excerpts?".replace(" ", "|")
-_CUES = r"see also|see|cf\.|cf|e\.g\.|sources?:|ref:|from"
-
-# [1]  [1, 3]  [1; 3]  [1-3]  [^1]  [Source 1]  [source: 1]  [ 1 ]  【1†source】  ［1］
-_NUMBER = rf"(?:(?i:{_NAMES})\.?{_B}?[:#]?{_B}?)?\^?[0-9]{{1,9}}"
-_SPAN = rf"{_NUMBER}(?:{_B}?[-–—‑]{_B}?{_NUMBER})?"
-_COMMA = rf"{_B}?(?:[,;]{_B}?(?:(?:and|&){_B})?|{_B}(?:and|&){_B})"
-_NOTE = rf"†[^\[\]【】［］\r\n{CITATION_PLACEHOLDER}{HIDDEN}]{{0,20}}"
-_ID = r"[0-9a-fA-F]{64}"  # of a chunk: some endpoints cite by it, but no prompt contains one
-_BRACKET = rf"[\[【［]{_B}?(?:{_ID}{_B}?|{_SPAN}(?:{_COMMA}{_SPAN})*{_B}?(?:{_NOTE})?)[\]】］]"
-_CITATION_MARKER = re.compile(_BRACKET)
-_NUMBER_OR_RANGE = re.compile(rf"({_NUMBER})(?:{_B}?[-–—‑]{_B}?({_NUMBER}))?")
+_B = rf"[{''.join(BLANKS)}]"
+_BRACKET = re.compile(
+    rf"[\[【［](?P<inside>[^\[\]【】［］\r\n{CITATION_PLACEHOLDER}]{{1,{_MAX_BRACKET_CHARACTERS}}})[\]】］]"
+)
+_PARENTHESIS = re.compile(rf"[(（](?P<inside>[^()（）\[\]【】［］\r\n{CITATION_PLACEHOLDER}{HIDDEN}]{{1,200}})[)）]")
+_OUTER_OPENING = re.compile(rf"[(（\[]{_B}?(?:(?i:see also|see|cf\.|cf|e\.g\.|sources?:|ref:|from){_B}?)?(?=[\[【［])")
+_OUTER_CLOSING = re.compile(rf"{_B}?[)）\]]")
 _DIGITS = re.compile(r"[0-9]+")
-_CHUNK_ID = re.compile(rf".{_B}?{_ID}{_B}?.")
+_CHUNK_ID = re.compile(r"[0-9a-fA-F]{64}")
+_HASH = re.compile(r"[0-9a-fA-F-]{6,64}")  # of an id; "ref1" may as well be the name of a link
 
-# What joins neighbouring citation markers; a parenthesis that contains nothing else.
+# What joins neighbouring citation markers.
 _JOIN = rf"(?:{_B}(?:and|or|&){_B}|{_B}?(?:[,;]{_B}?(?:(?:and|or|&){_B})?)?)"
-_JOIN_BEFORE_BRACKET = re.compile(rf"{_JOIN}(?=[\[【［(])")
-_LINKED = rf"{_BRACKET}(?:\([^\s()]*\))?"
-_CITING_PARENTHESIS = re.compile(rf"\({_B}?(?:(?i:{_CUES}){_B}?)?{_LINKED}(?:{_JOIN}{_LINKED})*{_B}?\)")
+_JOIN_BEFORE_BRACKET = re.compile(rf"{_JOIN}(?=[\[【［(（])")
+_SHORT_TARGET = re.compile(r"\([^\s()]*\)")
 _URL_CHARACTER = re.compile(r"[#/.:]")
 _UNCLOSED_TARGET = re.compile(r"\([^\s()]*\Z")
-_OPENING_BRACKET = re.compile(r"[\[【［(]")
+_OPENING_BRACKET = re.compile(r"[\[【［(（]")
+_EMPHASIS = re.compile(r"(?:\*{1,3}|_{1,3})\Z")
 
 # A subscript, not a citation: after a name as in code, a call or another subscript; or before more code.
 _SUBSCRIPTED_NAME = re.compile(
@@ -47,36 +52,58 @@ _SUBSCRIPTED_NAME = re.compile(
     re.VERBOSE,
 )
 _CODE_AFTER = re.compile(rf"\.[a-z_]|{_B}?(?:[=+%]|[-*/<>!]=)|\[(?![0-9^ \t\u00a0\u202f])")
-_LIST_BEFORE = re.compile(r"(?:[=∈∉×≤≥]\s*|[\w]\()$")
+_LIST_BEFORE = re.compile(r"(?:[=∈∉×≤≥]\s*|[\w]\(|(?<!\[)\[(?:\[[\d., -]*\][, ]*)*)$")
 _LINE_START = re.compile(r"(?:^|[\r\n])[ \t\u00a0\u202f>]*$")
-_NO_BLANK_BEFORE = frozenset(".,;:!?)]}»”’…%\r\n" + "".join(_BLANKS))
+_NO_BLANK_BEFORE = frozenset(".,;:!?)]}»”’…%\r\n" + "".join(BLANKS))
 
 
-_Marker = tuple[int, list[int]]
-"""The end of a citation marker, and the known numbers in it."""
+_ARROW_AFTER = re.compile(rf"{_B}?(?:[-=]>|\{{)")  # of a function: (source: string) => …
+
+Resolver = Callable[[str], Sequence[int]]
+"""Finds the numbers of the passages that a reference names: "2", "pumps.md", "308b9271"; empty if it names none."""
 
 
-def mark_citations(text: str, is_known: Callable[[int], bool], *, before: str = "") -> tuple[str, list[int]]:
-    """Replace each citation by `CITATION_PLACEHOLDER`, and list their numbers; `before` is the text before this one.
+class _Marker(NamedTuple):
+    """A citation marker: where it ends, and the numbers of the passages that it cites."""
 
-    mark_citations("Lift the foot [1, 9][3].", {1, 3}.__contains__) -> ("Lift the foot\\0\\0.", [1, 3])
+    end: int
+    numbers: list[int]
 
-    A citation marker is `[…]`, `【…】` or `［…］` of numbers, ranges, commas and words such as "source". The blank
-    before it is removed, because one is added when a citation is shown. A number that does not exist is removed with
-    its blank, the comma that joined it to another, and a parenthesis that would be empty. So are the id of a chunk (64
-    hexadecimal digits), which only endpoints may write, and the target of `[1](pumps.md)`.
+
+class _Bracket(NamedTuple):
+    """A bracket that is a citation, as far as can be told without the text around it."""
+
+    end: int
+    numbers: list[int]
+    inside: str
+    is_name: bool
+    """Whether it may as well be the text of a link."""
+    is_id: bool
+    """Whether it is an id, and not a number or a name."""
+
+
+def mark_citations(text: str, resolve: Resolver, *, before: str = "") -> tuple[str, list[int]]:
+    """Replace each citation by `CITATION_PLACEHOLDER`, and list the numbers; `before` is the text before this one.
+
+    mark_citations("Lift the foot [1, 9][feet.md].", resolve) -> ("Lift the foot\\0\\0.", [1, 3])
+
+    A citation is a bracket `[…]`, `【…】` or `［…］` of numbers, ranges, commas and words such as "source", or of what
+    else can name a passage: an id or a part of one, a file, a chunk of a document. So is `(source 3)`. What names no
+    passage is removed, with its blank, the comma that joined it to another, and a parenthesis that would be empty. A
+    bracket that is no citation by its shape is one if it names a passage. The blank before a citation is removed,
+    because one is added when a citation is shown. The target of `[1](pumps.md)` is removed.
 
     Everything else stays unchanged: code and formulas, links with other texts, images, definitions (`[1]: …`), numbers
     with a leading zero (`arr[0]`, `[0-9]`, `[2024-01]`) or above 9999, falling ranges, years that are no number of a
-    passage, subscripts (`x1[1]`, `self.items[1]`, `f(x)[1]`, `rows[i][1]`, `users[1].name`; but `IPv6[1]`,
-    `Node.js[1]`, `(LQR)[1]` and `word(s)[1]` cite), and lists (`x = [1, 2]`, `sum([1, 2])`).
+    passage, words (`[optional]`), subscripts (`x1[1]`, `self.items[1]`, `f(x)[1]`, `rows[i][1]`, `users[1].name`; but
+    `IPv6[1]`, `Node.js[1]`, `(LQR)[1]` and `word(s)[1]` cite), and lists (`x = [1, 2]`, `sum([1, 2])`).
     """
-    return _MarkerScanner(text, is_known, before[-_CONTEXT_CHARACTERS:]).scan()
+    return _MarkerScanner(text, resolve, before[-_CONTEXT_CHARACTERS:]).scan()
 
 
 class _MarkerScanner:
-    def __init__(self, text: str, is_known: Callable[[int], bool], before: str) -> None:
-        self._text, self._masked, self._is_known = text, mask(text)[0], is_known
+    def __init__(self, text: str, resolve: Resolver, before: str) -> None:
+        self._text, self._masked, self._resolve = text, mask(text)[0], resolve
         self._before = before  # the end of the text scanned so far, masked
         self._parts: list[str] = []
         self._numbers: list[int] = []
@@ -92,14 +119,13 @@ class _MarkerScanner:
         return "".join(self._parts), self._numbers
 
     def _replace_markers(self, start: int, marker: _Marker | None) -> int:
-        """Replace neighbouring markers and return their end; if no number is known, leave no blank or comma behind."""
-        is_cited, gap, position, before = False, "", start, self._before
-        if self._parts and self._parts[-1].endswith(_BLANKS):
-            gap, self._parts[-1] = self._parts[-1][-1], self._parts[-1][:-1]
+        """Replace neighbouring markers and return their end; if they cite nothing, leave no blank or comma behind."""
+        is_cited, position, before, last = False, start, self._before, len(self._parts) - 1
+        gap = self._take_blank(last)
         while marker:
             end, numbers = marker
             if numbers and is_cited:  # keep the comma between them, not the blank
-                self._keep(position, start - self._masked[position:start].endswith(_BLANKS))
+                self._keep(position, start - self._masked[position:start].endswith(BLANKS))
             is_cited = is_cited or bool(numbers)
             self._numbers += numbers
             self._parts.append(CITATION_PLACEHOLDER * len(numbers))
@@ -108,66 +134,159 @@ class _MarkerScanner:
             joint = _JOIN_BEFORE_BRACKET.match(self._masked, position)
             start = joint.end() if joint else position
             marker = self._parse_marker(start)
+        if is_cited:
+            return position
+        emphasis = _EMPHASIS.search(before)
+        if emphasis and last >= 0 and self._masked.startswith(emphasis[0], position):
+            self._parts[last] = self._parts[last].removesuffix(emphasis[0])
+            position, gap, before = position + len(emphasis[0]), self._take_blank(last), before[: emphasis.start()]
         following = self._masked[position : position + 1]
-        if not is_cited and gap and following and following not in _NO_BLANK_BEFORE:
+        if gap and following and following not in _NO_BLANK_BEFORE:
             self._parts.append(gap)
         is_at_start = not gap and (_LINE_START.search(before) or before.endswith("("))
-        return position + 1 if not is_cited and is_at_start and following and following in _BLANKS else position
+        return position + 1 if is_at_start and following and following in BLANKS else position
+
+    def _take_blank(self, part: int) -> str:
+        """Remove the blank at the end of the text so far, and return it; empty if there is none."""
+        if part < 0 or not self._parts[part].endswith(BLANKS):
+            return ""
+        blank, self._parts[part] = self._parts[part][-1], self._parts[part][:-1]
+        return blank
 
     def _parse_marker(self, start: int) -> _Marker | None:
-        """The citation marker at `start`, or a parenthesis that would be empty without its unknown numbers."""
-        if self._masked[start : start + 1] in _PAIRS:
-            return self._parse_bracket(start)
-        parenthesis = _CITING_PARENTHESIS.match(self._masked, start, start + _MAX_BRACKET_CHARACTERS)
-        if not parenthesis or self._is_attached():
-            return None
-        brackets = _CITATION_MARKER.findall(parenthesis[0])
-        return (parenthesis.end(), []) if all(self._parse_numbers(bracket) == [] for bracket in brackets) else None
+        """The citation marker at `start`, or a parenthesis that would be empty without what it cites."""
+        opening = self._masked[start : start + 1]
+        if opening in BRACKETS:
+            return self._parse_bracket(start) or self._parse_outer(start)
+        return (self._parse_outer(start) or self._parse_parenthesis(start)) if opening in PARENTHESES else None
 
     def _parse_bracket(self, start: int) -> _Marker | None:
-        match = _CITATION_MARKER.match(self._masked, start, start + _MAX_BRACKET_CHARACTERS)
-        numbers = self._parse_numbers(match[0]) if match else None
-        if not match or numbers is None:
+        bracket = self._read_bracket(start)
+        if bracket is None:
             return None
-        is_id = bool(_CHUNK_ID.fullmatch(match[0]))
-        if not is_id and _LIST_BEFORE.search(self._before):
+        is_chunk_id = bool(_CHUNK_ID.fullmatch(bracket.inside))
+        if not is_chunk_id and _LIST_BEFORE.search(self._before):
             return None
-        end, following = match.end(), self._masked[match.end() : match.end() + 3]
+        end, following = bracket.end, self._masked[bracket.end : bracket.end + 3]
         if self._masked[start] != "[":
-            return (end, numbers)
+            return _Marker(end, bracket.numbers)
         if following[:1] == ":" and _LINE_START.search(self._before):
-            return (end + 1, []) if is_id else None
+            return _Marker(end + 1, bracket.numbers) if _HASH.fullmatch(bracket.inside) else None
         is_code = _CODE_AFTER.match(following) or _SUBSCRIPTED_NAME.search(self._before)
-        if is_code and self._is_attached() and not is_id:
+        if is_code and self._is_attached() and not is_chunk_id:
             return None
-        return self._parse_linked(end, numbers) if following[:1] == "(" else (end, numbers)
+        return self._parse_linked(bracket) if following[:1] == "(" else _Marker(end, bracket.numbers)
 
-    def _parse_linked(self, end: int, numbers: list[int]) -> _Marker | None:
-        """The marker with the parenthesis right after it, if that is a link target; other text stays."""
+    def _parse_linked(self, bracket: _Bracket) -> _Marker | None:
+        """The marker with the parenthesis right after it, if that is a link target; other text stays.
+
+        A link whose text is a name, such as `[pumps.md](pumps.md)`, is a citation only if its target names the same.
+        """
         if self._before.endswith("!"):
             return None
-        link, unclosed = parse_link_target(self._text, end), _UNCLOSED_TARGET.match(self._text, end)
-        link_end = link.end if link else len(self._text) if unclosed else end
-        if self._is_attached() and not _URL_CHARACTER.search(self._text, end, link_end):
+        link, unclosed = parse_link_target(self._text, bracket.end), _UNCLOSED_TARGET.match(self._text, bracket.end)
+        link_end = link.end if link else len(self._text) if unclosed else bracket.end
+        if self._is_attached() and not _URL_CHARACTER.search(self._text, bracket.end, link_end):
             return None
-        return (link_end, numbers)
+        if link and self._links_itself(bracket, link.target):
+            return None
+        if bracket.is_name and (link or unclosed):
+            same = bracket.numbers and link and list(self._resolve(link.target)) == bracket.numbers
+            return _Marker(link_end, bracket.numbers) if same else None
+        return _Marker(link_end, bracket.numbers)
 
-    def _parse_numbers(self, bracket: str) -> list[int] | None:
-        """The known numbers in a bracket; None if it is no citation marker."""
-        if bracket[-1] != _PAIRS[bracket[0]]:
+    @staticmethod
+    def _links_itself(bracket: _Bracket, target: str) -> bool:
+        """Whether it names no passage and is the text of a link: `[4f4ed2d](https://example.org/commit/4f4ed2d)`."""
+        return bracket.is_id and not bracket.numbers and bracket.inside in target
+
+    def _parse_outer(self, start: int) -> _Marker | None:
+        """`([9])`, `(see [8], [9])` or `[[9]]`: removed if nothing in it is cited; `[[1]]` cites as `[1]`."""
+        opening = _OUTER_OPENING.match(self._masked, start)
+        is_double = self._masked.startswith("[[", start)
+        if not opening or (is_double and _LIST_BEFORE.search(self._before)):
             return None
-        if _CHUNK_ID.fullmatch(bracket):
-            return []
+        position, limit, numbers = opening.end(), start + _MAX_BRACKET_CHARACTERS, list[int]()
+        may_be_call = not is_double and self._is_attached()  # f([9])
+        while (bracket := self._read_bracket(position)) and bracket.end < limit:
+            if bracket.numbers and (not is_double or len(bracket.numbers) > 1):
+                return None
+            numbers += bracket.numbers
+            is_name = bracket.is_id or bracket.is_name
+            may_be_call = may_be_call and (bracket.inside.isidentifier() or not is_name)
+            target = _SHORT_TARGET.match(self._masked, bracket.end)
+            if target and self._links_itself(bracket, target[0]):
+                return None
+            position = target.end() if target else bracket.end
+            joint = _JOIN_BEFORE_BRACKET.match(self._masked, position)
+            position = joint.end() if joint else position
+        closing = _OUTER_CLOSING.match(self._masked, position) if position > opening.end() else None
+        if may_be_call or not closing or closing[0][-1] != {**BRACKETS, **PARENTHESES}[self._masked[start]]:
+            return None
+        link = parse_link_target(self._text, closing.end()) if self._masked.startswith("(", closing.end()) else None
+        return _Marker(link.end if link else closing.end(), numbers)
+
+    def _parse_parenthesis(self, start: int) -> _Marker | None:
+        """`(source 3)`, `(source: Pumps)`, `(see pumps.md)`."""
+        match = _PARENTHESIS.match(self._masked, start)
+        if not match or match[0][-1] != PARENTHESES[match[0][0]]:
+            return None
+        inside = match["inside"].strip("".join(BLANKS))
+        if is_labelled_numbers(inside):
+            numbers = self._parse_numbers(inside)
+            return None if numbers is None else _Marker(match.end(), numbers)
+        if (match[0][0] == "(" and self._is_attached()) or _ARROW_AFTER.match(self._masked, match.end()):
+            return None
+        references = read_parenthesis(inside)
+        found = self._resolve_references(references) if references else None
+        return None if found is None else _Marker(match.end(), found)
+
+    def _read_bracket(self, start: int) -> _Bracket | None:
+        """The bracket at `start` if it is a citation, whatever is around it."""
+        match = _BRACKET.match(self._masked, start)
+        if not match or match[0][-1] != BRACKETS[match[0][0]]:
+            return None
+        inside = match["inside"].strip("".join(BLANKS))
+        if HIDDEN in inside:
+            code = self._text[match.start("inside") : match.end("inside")].strip("".join(BLANKS))
+            if set(inside) != {HIDDEN} or not code.startswith("`"):
+                return None
+            inside = code.strip("`")
+        if is_numbers(inside.partition("†")[0].strip("".join(BLANKS))):
+            numbers = self._parse_numbers(inside.partition("†")[0])
+            if numbers or (numbers is not None and "†" not in inside):
+                return _Bracket(match.end(), numbers, inside, is_name=False, is_id=False)
+        references = read_references(inside)
+        found = self._resolve_references(references) if references else None
+        if references is None or found is None:
+            return None
+        return _Bracket(match.end(), found, inside, is_name=not references.is_id, is_id=references.is_id)
+
+    def _resolve_references(self, references: References) -> list[int] | None:
+        """The numbers of the passages that are named; None if that shows that it is no citation."""
+        whole, *parts = references.names
+        by_name = (
+            [list(self._resolve(whole))]
+            if self._resolve(whole) or not parts
+            else [list(self._resolve(part)) for part in parts]
+        )
+        if not references.is_certain and not all(by_name):
+            return None
+        return list(dict.fromkeys(number for numbers in by_name for number in numbers))
+
+    def _parse_numbers(self, text: str) -> list[int] | None:
+        """The known numbers in a text of numbers and ranges; None if it is no citation."""
         known_numbers: list[int] = []
-        for span in _NUMBER_OR_RANGE.finditer(bracket.partition("†")[0]):
+        for span in NUMBER_OR_RANGE.finditer(text):
             digits = _DIGITS.findall(span[0])
             numbers = [int(digit_run) for digit_run in digits]
             first, last = numbers[0], numbers[-1]
             if any(digit_run.startswith("0") for digit_run in digits) or first > 9999 or first > last:
                 return None
-            if any(1000 <= number < 3000 and not self._is_known(number) for number in numbers):
+            if any(1000 <= number < 3000 and not self._resolve(str(number)) for number in numbers):
                 return None
-            known_numbers += filter(self._is_known, range(first, min(last, first + _MAX_RANGE_NUMBERS - 1) + 1))
+            for number in range(first, min(last, first + _MAX_RANGE_NUMBERS - 1) + 1):
+                known_numbers += self._resolve(str(number))
         return list(dict.fromkeys(known_numbers))
 
     def _is_attached(self) -> bool:

@@ -42,14 +42,14 @@ class PassageContext:
 
     def add(self, passage: Passage) -> NumberedPassage | None:
         """Add a passage, cut to the free tokens, and return it with its number; None if nothing fits."""
-        for number, known in enumerate(self.passages, 1):
-            if known.chunk.id == passage.chunk.id:
-                return number, "(given before)", passage
         if not (text := fit_text(passage.chunk.text, self.free_tokens)):
             return None
         self.free_tokens -= count_tokens(text) + count_tokens(passage.chunk.label) + 30
-        self.passages.append(passage)
-        return len(self.passages), text, passage
+        number = self._number(passage)
+        if number is None:
+            self.passages.append(passage)
+            number = len(self.passages)
+        return number, text, passage
 
     async def search(self, query: str, limit: int, score_threshold: float) -> str:
         """Run the tool `search_book_content`: add the passages it finds, and return them as JSON for the LLM."""
@@ -61,8 +61,10 @@ class PassageContext:
             return format_search_results([])
         except CitewellError:
             return json.dumps({"results": [], "total_results": 0, "message": "The search failed. Answer without it."})
-        passages = [passage for passage in retrieval.passages if passage.score >= score_threshold]
-        return format_search_results(self._add_all(passages))
+        passages = [passage for passage in retrieval.passages if passage.cosine >= score_threshold]
+        new_first = sorted(passages, key=lambda passage: self._number(passage) is not None)
+        added = {result[2].chunk.id: result for result in self._add_all(new_first)}  # a text given again takes tokens
+        return format_search_results([added[passage.chunk.id] for passage in passages if passage.chunk.id in added])
 
     def build_task(
         self,
@@ -72,6 +74,7 @@ class PassageContext:
         context_tokens: int,
         history: Sequence[Exchange] = (),
         selected: bool = False,
+        deadline: float | None = None,
     ) -> WritingTask:
         """The task for the LLM, with as many of the passages, best first, as fit into its context window."""
         max_tokens, instructions = min(MAX_ANSWER_TOKENS, context_tokens // 5), build_instructions(selected=selected)
@@ -81,7 +84,13 @@ class PassageContext:
         history_tokens = sum(count_tokens(exchange.question) + count_tokens(exchange.answer) for exchange in history)
         self.free_tokens = free_tokens - count_tokens(question) - history_tokens
         prompt = build_prompt(question, self._add_all(passages))
-        return WritingTask(instructions, prompt, history, None if selected else self.search, max_tokens)
+        search = None if selected else self.search
+        return WritingTask(instructions, prompt, history, search, max_tokens, deadline)
+
+    def _number(self, passage: Passage) -> int | None:
+        """The number of a passage that the LLM was given before."""
+        known_ids = (known.chunk.id for known in self.passages)
+        return next((number for number, known_id in enumerate(known_ids, 1) if known_id == passage.chunk.id), None)
 
     def _add_all(self, passages: Sequence[Passage]) -> list[NumberedPassage]:
         return [added for passage in passages if (added := self.add(passage))]

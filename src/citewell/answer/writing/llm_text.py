@@ -1,6 +1,6 @@
 """Stream the text that an LLM writes from a question and its passages: the entry point for the answer flow.
 
-Every unit is checked before it is streamed. What to reply when the LLM declines is decided elsewhere.
+Every unit is checked before it is streamed. What to reply where nothing of it is shown is decided elsewhere.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from citewell.answer.writing.context import PassageContext
 from citewell.answer.writing.pipeline import Pipeline
+from citewell.answer.writing.release import Claims, Release
 from citewell.errors import WriterUnavailable
 from citewell.models import Exchange, Passage, Piece, Segment, TokenUsage
 from citewell.ports import Writer
@@ -16,13 +17,16 @@ from citewell.ports import Writer
 
 @dataclass(frozen=True, slots=True)
 class WrittenText:
-    """The whole text that an LLM wrote, as sentences with support verdicts."""
+    """What is shown of the text that an LLM wrote, as sentences with support verdicts."""
 
     segments: tuple[Segment, ...]
+    """Empty if nothing of it is shown."""
     model: str
     usage: TokenUsage | None
-    declined: bool
-    """Whether the LLM replied that its passages do not answer the question."""
+    claims: Claims
+    """What the LLM claimed, shown or not; "none" for a refusal, an echo of the question, a tool call or nothing."""
+    unsupported: tuple[str, ...] = ()
+    """Claims to give beside the answer, because no passage supports them."""
 
 
 async def write(
@@ -32,13 +36,15 @@ async def write(
     writer: Writer,
     context: PassageContext,
     history: Sequence[Exchange],
+    min_support: float,
+    deadline: float | None = None,
     selection: Passage | None = None,
-    strict: bool = False,
     buffered: bool = False,
 ) -> AsyncGenerator[Piece | WrittenText, None]:
     """Stream the checked pieces of the LLM's text, then the whole; if `buffered`, all of it at the end.
 
-    Raises WriterUnavailable if the LLM fails, breaks off, or writes nothing for the reader.
+    Nothing is shown unless its mean support is at least `min_support`. Raises WriterUnavailable if the LLM fails or
+    breaks off.
     """
     task = context.build_task(
         question,
@@ -46,32 +52,26 @@ async def write(
         context_tokens=writer.context_tokens,
         history=history,
         selected=selection is not None,
+        deadline=deadline,
     )
     if not context.passages:
         raise WriterUnavailable("no passage fits into CITEWELL_LLM_CONTEXT_TOKENS beside the rules and the question")
-    pipeline = Pipeline(context.passages, task.instructions, selection=selection, strict=strict)
+    pipeline = Pipeline(context.passages, task.instructions, question=question, selection=selection)
+    release = Release(min_support, context.engines.unsupported)
     usage: TokenUsage | None = None
     buffer: list[Piece] = []
-    has_started = False
-    try:
-        async with aclosing(writer.write(task)) as deltas:
-            async for delta in deltas:
-                if isinstance(delta, TokenUsage):
-                    usage = delta
-                    continue
-                buffer += pipeline.feed(delta)
-                if buffered:
-                    continue
-                for piece in buffer:
-                    has_started = True
-                    yield piece
-                buffer = []
-    except WriterUnavailable:
-        for piece in pipeline.end() if has_started else ():
-            yield piece  # the unit that was being written when the LLM broke off
-        raise
-    for piece in (*buffer, *pipeline.end()):
+    async with aclosing(writer.write(task)) as deltas:
+        async for delta in deltas:
+            if isinstance(delta, TokenUsage):
+                usage = delta
+                continue
+            buffer += [piece for unit in pipeline.feed(delta) for piece in release.add(unit)]
+            if buffered:
+                continue
+            for piece in buffer:
+                yield piece
+            buffer = []
+    buffer += [piece for unit in pipeline.end() for piece in release.add(unit)]
+    for piece in (*buffer, *release.end()):
         yield piece
-    if not pipeline.has_words and not pipeline.declined:
-        raise WriterUnavailable(f"{writer.model} wrote nothing for its reader")
-    yield WrittenText(tuple(pipeline.segments), writer.model, usage, pipeline.declined)
+    yield WrittenText(tuple(release.segments), writer.model, usage, release.claims, release.unsupported)

@@ -1,9 +1,12 @@
-"""Mask the code and the formulas in Markdown. Pure; knows nothing of citations."""
+"""Mask the code and the formulas in Markdown. Pure; knows nothing of citations but their shape."""
 
 import re
 from collections import Counter
 
 from markdown_it import MarkdownIt
+
+from citewell.answer.writing.references import starts_with_citation
+from citewell.text import split_units
 
 HIDDEN = "\x01"
 """The character that replaces each character of code or of a formula."""
@@ -21,7 +24,7 @@ _PARSER = MarkdownIt("commonmark").enable("table")
 
 def is_sentence(after_fence: str) -> bool:
     """Whether the text after a fence is a sentence or a citation for the reader, so that the fence opens no code."""
-    return bool(_SENTENCE_OR_CITATION.search(f"{after_fence} "))
+    return bool(_SENTENCE_OR_CITATION.search(f"{after_fence} ")) or starts_with_citation(after_fence)
 
 
 def adds_block(before: str, after: str) -> bool:
@@ -69,3 +72,9 @@ def mask_code(document: str) -> str:
     return "".join(
         HIDDEN * len(line) if n in code_lines else mask(line, formulas=False)[0] for n, line in enumerate(lines)
     )
+
+
+def ends_in_block(text: str) -> bool:
+    """Whether a citation marker right after the text would become part of a code block, formula or table."""
+    kinds = [unit.kind for unit in split_units(text)[-1:]]
+    return "\n" in text and (kinds in (["code"], ["math"], ["row"]) or text.rstrip().endswith(("```", "~~~")))

@@ -1,6 +1,7 @@
 """Remove from an LLM's stream what is not for readers: its thinking, and the word NOT_COVERED. Pure."""
 
-from citewell.answer.writing.prompt import NOT_COVERED
+NOT_COVERED = "NOT_COVERED"
+"""What some LLMs reply where they find no answer, though the prompt does not ask for it. Readers never see it."""
 
 _THINKING_START, _THINKING_END = "<think>", "</think>"
 _MAX_MARK_CHARACTERS = 20  # such as "**", before the first word
@@ -10,8 +11,6 @@ class PreambleFilter:
     """Filters a stream with `feed` and `end`. If the text begins with NOT_COVERED, nothing comes out."""
 
     def __init__(self) -> None:
-        self.declined = False
-        """Whether the stream contained NOT_COVERED."""
         self._buffer = ""
         self._has_words = self._is_muted = False
 
@@ -22,7 +21,6 @@ class PreambleFilter:
             self._buffer = "" if closed else _THINKING_START + text[len(_THINKING_START) :][-len(_THINKING_END) :]
             return self.feed(rest, is_end=is_end) if closed else ""
         while NOT_COVERED in text:
-            self.declined = True
             before, _, after = text.partition(NOT_COVERED)
             self._is_muted = self._is_muted or not (self._has_words or has_words(before))
             text = before + after

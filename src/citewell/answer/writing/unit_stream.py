@@ -9,6 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from citewell.answer.writing.markdown import HIDDEN, is_sentence, mask
+from citewell.answer.writing.references import (
+    ANY_BRACKET,
+    CITING_PARENTHESIS,
+    CITING_PARENTHESIS_START,
+    looks_like_citation,
+    starts_with_citation,
+)
 from citewell.text import split_units
 
 MAX_UNIT_CHARACTERS = 2000
@@ -16,10 +23,15 @@ MAX_UNIT_CHARACTERS = 2000
 
 _SENTENCE_ENDS = (".", "!", "?", "…")
 _MAX_SENTENCE_ENDS = 40  # text with more of them is no sentence
-_CITED = r"(?:[ \t]?(?:[\[【［][^\[\]【】［］\n]{1,80}[\]】］](?:\([^()\s]*\))?|\((?:see )?\[\d+\]\)))*"
+_CITED = rf"(?:[ \t]?(?:{ANY_BRACKET}|{CITING_PARENTHESIS}))*"
+# A bracket or a citing parenthesis, closed or not.
+_OPENED = (
+    r"(?P<bracket>\[?[\[【［][^\[\]【】［］\n]{0,200}(?P<end>[\]】］])?)(?(end)\S*)"
+    rf"|(?P<parenthesis>{CITING_PARENTHESIS_START}[^()（）\n]{{0,200}})(?:[)）]\S*)?"
+)
 _LOOKBACK_CHARACTERS = 400  # at the end of the buffer, to find the last word and what is before it
-_NEXT_WORD = re.compile(rf"""[.!?…]["'”’)\]*_]*{_CITED}\s+(?P<word>\S+)\s*\Z""")
-_NO_CUT_BEFORE = "”」』）)[【［("
+_NEXT_WORD = re.compile(rf"""[.!?…]["'”’)\]*_]*{_CITED}\s+(?P<word>{_OPENED}|\S+)\s*\Z""")
+_NO_CUT_BEFORE = "”」』）)[【［(（"
 _AFTER_FULL_STOP = frozenset("。！？”」』）)]】］ \n")
 _FULL_STOP = re.compile(rf"[。！？][”」』）)]*{_CITED}\s*\Z")
 _CITATIONS = re.compile(rf"(?<=[.!?…\w]){_CITED}")
@@ -120,7 +132,9 @@ class UnitStream:
             if item := _ITEM.match(line):
                 self._item_column, self._has_lists = len(item[0].expandtabs(4)), True
             if fence := self._match_opening_fence(line):
-                self._cut(end, is_last=False)
+                if self._buffer[: self._line_start].strip():  # an open bracket or tag kept it; a fence ends it
+                    self._cut(self._line_start)
+                self._cut(len(self._buffer), is_last=False)
                 self._fence = fence
             elif line.lstrip(" \t>").startswith(("|", "#")):
                 self._cut_if_complete(end)
@@ -144,7 +158,7 @@ class UnitStream:
         fence = _FENCE.match(line)
         if not fence or not opening or not fence["mark"].startswith(opening["mark"]) or column > indent + 3:
             return False
-        has_citation = bool(re.match(r"[ \t]*\[[\^0-9]", fence["info"]))
+        has_citation = bool(re.match(r"[ \t]*\[[\^0-9]", fence["info"])) or starts_with_citation(fence["info"])
         if fence["info"].strip() and not has_citation:
             return False
         self._fence, self.renderers_agree = None, self.renderers_agree and not has_citation and column < 4
@@ -156,6 +170,8 @@ class UnitStream:
         next_word = None if self._is_code else _NEXT_WORD.search(self._buffer[start:])
         if not next_word or sum(map(self._buffer.count, _SENTENCE_ENDS)) > _MAX_SENTENCE_ENDS:
             return
+        if next_word["parenthesis"] or (next_word["bracket"] and _may_cite(next_word)):
+            return  # a citation belongs to the sentence before it
         position = start + next_word.start("word")
         masked = _MASKED.sub(lambda code: "X" + "x" * (len(code[0]) - 1), mask(self._buffer)[0])
         before = _CITATIONS.sub("", masked[:position]).lstrip()
@@ -174,3 +190,8 @@ class UnitStream:
         self._finished.append(Unit(self._buffer[:position], is_code or self._is_indented, is_verbatim, is_last))
         self._has_whole_line = self._has_whole_line and position <= self._line_start
         self._buffer, self._line_start = self._buffer[position:], max(0, self._line_start - position)
+
+
+def _may_cite(bracket: re.Match[str]) -> bool:
+    """Whether a bracket is a citation, or not closed yet."""
+    return not bracket["end"] or looks_like_citation(bracket["bracket"].replace("[[", "["))

@@ -203,6 +203,6 @@ def _passage_json(passage: Passage) -> dict[str, object]:
         "source": chunk.source,
         "section": chunk.section,
         "page": chunk.page,
-        "score": round(passage.score, 4),
+        "score": round(passage.cosine, 4),
         "excerpt": excerpt(passage),
     }

@@ -1,13 +1,15 @@
 """`citewell verify`: whether cited chunks still exist."""
 
 import json
+import re
 import sys
 from typing import TextIO
 
 import click
 
 from citewell.cli.options import Server, command, json_option, project_option, server_options
-from citewell.models import Project, Trace
+from citewell.errors import BadRequest
+from citewell.models import CITATION_ID, Project, Trace
 
 _TEXT_STILL_EXISTS = frozenset({"valid", "moved"})
 
@@ -58,6 +60,8 @@ async def _verify(
             (citation.id, citation.status, f"{citation.now.source}:{citation.now.line}" if citation.now else "")
             for citation in response.citations
         ]
+    if malformed := next((chunk for chunk in ids if not re.fullmatch(CITATION_ID, chunk)), None):
+        raise BadRequest(f"{malformed[:100]!r} is not the id of a chunk: 64 characters, each 0 to 9 or a to f")
     chunk_ids = list(dict.fromkeys([*ids, *cited_ids(text or "")]))
     async with wiring.open_for_answers(read_settings()) as resources:
         known = await resources.library.trace(project.id, chunk_ids)

@@ -57,11 +57,13 @@ class UploadWorker:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         if self._process and self._process.returncode is None:
-            self._process.terminate()
+            with suppress(ProcessLookupError):  # it may end by itself at any moment
+                self._process.terminate()
             try:
                 await asyncio.wait_for(self._process.wait(), _TERMINATE_SECONDS)
             except TimeoutError:
-                self._process.kill()
+                with suppress(ProcessLookupError):
+                    self._process.kill()
                 await self._process.wait()
 
     async def _supervise(self) -> None:

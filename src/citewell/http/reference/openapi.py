@@ -1,7 +1,7 @@
 """The OpenAPI document: what FastAPI generates, corrected, with readable names and real examples.
 
-Corrections: invalid requests get 400, not 422; the errors of a stream are JSON; an endpoint without a body has no
-errors about bodies.
+Corrections: invalid requests get 400, not FastAPI's 422; the errors of a stream are JSON; an endpoint without a body
+has no errors about bodies.
 """
 
 import json
@@ -52,8 +52,10 @@ _ERROR_CODES: dict[str, tuple[ErrorCode, ...]] = {
     "400": ("EMPTY_QUERY", "QUERY_TOO_LONG", "SELECTION_TOO_LONG", "INVALID_SESSION_ID", "VALIDATION_ERROR"),
     "401": ("UNAUTHORIZED",),
     "404": ("NOT_FOUND",),
+    "405": ("METHOD_NOT_ALLOWED",),
     "413": ("PAYLOAD_TOO_LARGE",),
     "415": ("UNSUPPORTED_MEDIA",),
+    "422": ("IDEMPOTENCY_CONFLICT",),
     "429": ("RATE_LIMITED",),
     "500": ("INTERNAL_ERROR",),
     "503": ("EMPTY_KNOWLEDGE_BASE", "QDRANT_UNAVAILABLE", "SERVICE_UNAVAILABLE", "GEMINI_UNAVAILABLE"),
@@ -110,12 +112,26 @@ def _complete(document: Described) -> Described:
                 response["content"]["application/json"].update({"examples": errors} if errors else {})
                 if shared.setdefault(status, response) == response:
                     operation["responses"][status] = {"$ref": f"#/components/responses/{status}"}
+    shared["405"] = _wrong_method(recorded.errors.get("405", {}))
     components = document["components"]
     components["responses"] = dict(sorted(shared.items()))
     components["securitySchemes"] = _SECURITY_SCHEMES
+    components["schemas"]["Upload"]["additionalProperties"] = False  # as all requests; FastAPI makes this one
     for unused in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(unused, None)
     return document
+
+
+def _wrong_method(recorded: Described) -> Described:
+    """The error of no endpoint, but of a method that none has at this path."""
+    allow = {"schema": {"type": "string"}, "description": "The methods that are possible."}
+    examples = {code: {"value": value} for code, value in recorded.items()}
+    return {
+        "description": "The path exists, but not with this method; `Allow` says with which.",
+        "headers": {"X-Request-ID": _REQUEST_ID_HEADER, "Allow": allow},
+        "content": {"application/json": {"schema": _ERROR_SCHEMA, **({"examples": examples} if examples else {})}},
+        "x-codes": list(_ERROR_CODES["405"]),
+    }
 
 
 def _correct(operation: Described, *, streams: bool) -> None:
@@ -125,7 +141,8 @@ def _correct(operation: Described, *, streams: bool) -> None:
     if rest:
         operation["description"] = rest
     responses = operation["responses"]
-    responses.pop("422", None)
+    if _schema(responses.get("422", {})) != _ERROR_SCHEMA:
+        responses.pop("422", None)
     if "requestBody" not in operation:
         for status in _BODY_ERRORS:
             responses.pop(status, None)

@@ -12,7 +12,8 @@ from citewell.http.reference.openapi import Described, operations
 from citewell.schemas.fields import NAME, NOT_BLANK, QUESTION
 
 _ACCESS = {"open": "open to anybody", "ask": "any key", "admin": "admin key"}
-_CONSTRAINTS = {"minLength": "at least {} characters", "maxLength": "at most {} characters", "minimum": "from {}",
+_CONSTRAINTS = {"minLength": "at least {} characters", "maxLength": "at most {} characters",
+           "x-maxWords": "at most {} words", "minimum": "from {}",
            "maximum": "to {}", "exclusiveMinimum": "more than {}", "minItems": "at least {} of them",
            "maxItems": "at most {} of them", "pattern": "like {}", "default": "default {}"}  # fmt: skip
 _PATTERNS = {

@@ -44,8 +44,7 @@ async def ask_stream(body: AskRequest, request: Request) -> EventStream:
 
     renderer = EventRenderer(stage=render_stage, text=_render_text, end=_render_end, error=_render_error)
     events = renderer.render(await _stream(body, request, buffered=False))
-    first = await anext(events)  # what fails before the first byte is an HTTP error, not an event
-    return stream_response(request, events, render_error=renderer.error, first=first)
+    return await stream_response(request, events, render_error=renderer.error)
 
 
 async def _stream(

@@ -1,10 +1,12 @@
 """`POST /chat`, `/chat/stream` and `/history/{session_id}`: conversations that the server stores."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Annotated
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import ValidationError
 
 from citewell.answer.conversation import (
     ChatQuestion,
@@ -16,7 +18,7 @@ from citewell.answer.conversation import (
     last_event,
     read_history,
 )
-from citewell.http.errors import DOCUMENTED
+from citewell.http.errors import CONFLICT, DOCUMENTED
 from citewell.http.rendering import chat_event_renderer, fill_fields, render_answer_fields, render_chat_source
 from citewell.http.route import ASK, GuardedRoute, InProject, caller_of, project_of
 from citewell.http.sse import EventStream, describe_events, stream_response
@@ -51,7 +53,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post("/chat", openapi_extra=ASK)
+@router.post("/chat", openapi_extra=ASK, responses=CONFLICT)
 async def chat(
     body: ChatRequest, request: Request, idempotency_key: IdempotencyKey = None, project_id: InProject = None
 ) -> ChatResponse:
@@ -62,7 +64,11 @@ async def chat(
 
 
 @router.post(
-    "/chat/stream", openapi_extra=ASK, response_class=EventStream, status_code=200, responses=describe_events(ChatEvent)
+    "/chat/stream",
+    openapi_extra=ASK,
+    response_class=EventStream,
+    status_code=200,
+    responses=describe_events(ChatEvent) | CONFLICT,
 )
 async def chat_stream(
     body: ChatRequest, request: Request, idempotency_key: IdempotencyKey = None, project_id: InProject = None
@@ -72,7 +78,7 @@ async def chat_stream(
     engines = state_of(request).answers.engines
     renderer = chat_event_renderer(ChatEvent, _end)
     events = renderer.render(exchange.stream(engines, _renderer(exchange), buffered=False))
-    return stream_response(request, events, render_error=renderer.error)
+    return await stream_response(request, events, render_error=renderer.error)
 
 
 @router.get("/history/{session_id}", openapi_extra=ASK)
@@ -110,13 +116,12 @@ async def _begin(
 ) -> PendingExchange:
     """Everything that can be refused is refused here, before the first byte."""
     project = await project_of(request, project_id)
-    selection = body.selected_text or ""
     question = ChatQuestion(
         body.query,
         UUID(request_id.get() or str(uuid4())),
         session_id=body.session_id,
         idempotency_key=idempotency_key,
-        selection=selection if selection.strip() else "",
+        selection=body.selected_text or "",
         filters=body.filters.to_filters() if body.filters else NO_FILTERS,
     )
     owner = caller_of(request).owner(project)
@@ -149,10 +154,12 @@ def _sources(reply: Reply, selection: str) -> Sequence[SourceCitation | Selected
 def _selection_source(selection: str, answer: Answer) -> SelectedTextCitation:
     if answer.mode == "retrieval_only":
         note = "The selected text; no language model was available to answer from it."
-    elif answer.confidence > 0:
+    elif answer.confidence == 0:
+        note = "This selection does not answer the question."
+    elif all(segment.support.verdict == "supported" for segment in answer.segments if segment.support):
         note = "The answer rests on this selection."
     else:
-        note = "This selection does not answer the question."
+        note = "The answer rests only partly on this selection."
     snippet = selection.strip()[:_SNIPPET_CHARACTERS]
     return SelectedTextCitation(selection_length=len(selection), snippet=snippet, relevance_note=note)
 
@@ -174,23 +181,30 @@ def _response(record: ExchangeRecord) -> ChatResponse:
 
 
 def _entry(record: ExchangeRecord) -> HistoryEntry:
-    metadata = record.metadata
     entry = HistoryEntry(
         timestamp=record.timestamp,
         query=record.query,
         response=record.text,
         sources=_stored_sources(record),
         complete=record.complete,
-        metadata=ResponseMetadata.model_validate(metadata, from_attributes=True) if metadata else None,
         feedback=record.feedback,
     )
-    return fill_fields(entry, RatedAnswerFields.model_validate(record.rendered.fields))
+    # Another program may have stored the exchange: what it wrote in another shape is left out.
+    with suppress(ValidationError):
+        entry = fill_fields(entry, RatedAnswerFields.model_validate(record.rendered.fields))
+    with suppress(ValidationError):
+        if record.metadata:
+            entry.metadata = ResponseMetadata.model_validate(record.metadata, from_attributes=True)
+    return entry
 
 
 def _stored_sources(record: ExchangeRecord) -> list[SourceCitation | SelectedTextCitation]:
-    return [
-        SelectedTextCitation.model_validate(source)
-        if "source_type" in source
-        else SourceCitation.model_validate(source)
-        for source in record.rendered.sources
-    ]
+    sources: list[SourceCitation | SelectedTextCitation] = []
+    for source in record.rendered.sources:
+        with suppress(ValidationError):  # as above
+            sources.append(
+                SelectedTextCitation.model_validate(source)
+                if "source_type" in source
+                else SourceCitation.model_validate(source)
+            )
+    return sources

@@ -1,8 +1,10 @@
 """`GET /health` and `/ready`: the status of each service, within two seconds even when one hangs."""
 
 import asyncio
+import shutil
 from collections.abc import Awaitable
 from datetime import UTC, datetime
+from pathlib import Path
 from time import perf_counter
 from uuid import UUID
 
@@ -13,13 +15,15 @@ from citewell.errors import CitewellError, EmptyKnowledgeBase
 from citewell.http.route import OPEN, GuardedRoute
 from citewell.http.state import state_of
 from citewell.models import DEFAULT_PROJECT, Project
-from citewell.ports import Index, Writer
+from citewell.ports import Index, Library, Writer
 from citewell.schemas.health import Condition, Health, Ready, ServiceHealth
 
 router = APIRouter(tags=["operating"], route_class=GuardedRoute)
 
 TIMEOUT_SECONDS = 1.5
 """For each service; all are asked at the same time."""
+
+_MIN_FREE_BYTES = 20_000_000  # what the next ingest needs at least
 
 
 @router.get(
@@ -48,12 +52,13 @@ async def ready(request: Request, response: Response) -> Ready:
 
 
 async def _services(request: Request) -> list[ServiceHealth]:
-    answers = state_of(request).answers
+    state = state_of(request)
+    answers = state.answers
     engines, project = answers.engines, Project.named(DEFAULT_PROJECT).id
     llm = asyncio.create_task(_probe_llm(engines.writer))
     services = await asyncio.gather(
-        _probe("vector_store", _check_not_empty(engines.index, project)),
-        _probe("database", answers.library.generation()),
+        _probe("vector_store", _check_index(engines.index, project)),
+        _probe("database", _check_database(answers.library, state.settings.home)),
         _probe("embedder", engines.embedder.embed_query("health")),
     )
     return [*services, await llm]
@@ -67,10 +72,26 @@ async def _probe_llm(writer: Writer | None) -> ServiceHealth:
     return health if health.status == "healthy" else health.model_copy(update={"status": "degraded"})
 
 
-async def _check_not_empty(index: Index, project: UUID) -> None:
+class _Degraded(Exception):
+    """A service answers, but not as well as it should."""
+
+
+async def _check_index(index: Index, project: UUID) -> None:
     total, _ = await index.frequencies(project, [])
+    if problem := index.problem():
+        raise _Degraded(f"an older version of the index answers: {problem}")
     if not total:
         raise EmptyKnowledgeBase("nothing has been ingested yet; run `citewell ingest PATH`")
+
+
+async def _check_database(library: Library, home: Path) -> None:
+    await library.generation()
+    try:
+        free_bytes = (await asyncio.to_thread(shutil.disk_usage, home)).free
+    except FileNotFoundError:
+        return  # nothing was ingested yet, and the database is elsewhere
+    if free_bytes < _MIN_FREE_BYTES:
+        raise _Degraded(f"the disk is almost full: {free_bytes / 1e6:.0f} MB are free; free some space")
 
 
 async def _probe(name: str, call: Awaitable[object]) -> ServiceHealth:
@@ -79,7 +100,7 @@ async def _probe(name: str, call: Awaitable[object]) -> ServiceHealth:
     error_message: str | None = None
     try:
         await asyncio.wait_for(call, TIMEOUT_SECONDS)
-    except EmptyKnowledgeBase as error:
+    except (EmptyKnowledgeBase, _Degraded) as error:
         status, error_message = "degraded", str(error)
     except TimeoutError:
         status, error_message = "unavailable", f"no answer within {TIMEOUT_SECONDS} s"

@@ -29,6 +29,7 @@ async def query(body: QueryRequest, request: Request) -> QueryResponse:
     )
     reply = await last_event(mark_citations(pieces, NumberedMarkers(most=_MAX_SOURCES)))
     answer = reply.answer
-    passages = reply.passages or answer.nearest or answer.retrieved
+    is_answered = answer.confidence > 0
+    passages = reply.passages if is_answered else answer.nearest or answer.retrieved
     sources = [render_query_source(passage, answer) for passage in passages[:_MAX_SOURCES]]
     return fill_fields(QueryResponse(answer=reply.text, sources=sources), render_answer_fields(answer))

@@ -7,24 +7,39 @@ from pydantic import BaseModel, Field
 
 from citewell.schemas.answer import AnswerFields
 from citewell.schemas.chat import ChatEventFields
-from citewell.schemas.fields import Query, Text, is_none
+from citewell.schemas.fields import HistoryText, Query, Uuid, is_none
 from citewell.schemas.location import Location
+from citewell.schemas.request import Request
+
+Role = Literal["user", "assistant", "system"]
+
+
+class HistoryMessage(Request):
+    """A message of the conversation so far."""
+
+    role: Role
+    content: HistoryText
+
+
+class ChatRequest(Request):
+    projectId: Uuid = Field(examples=["2369c456-6c49-5e11-8418-43a18a4fa2d6"])  # noqa: N815 (the contract's spelling)
+    message: Query = Field(examples=["Why do gyroscopes drift?"])
+    history: list[HistoryMessage] | None = Field(
+        None, max_length=1000, description="Earlier messages; the last 5 exchanges are used."
+    )
+    mode: Literal["vector"] | None = Field(None, description="How to search; there is only one way so far.")
 
 
 class Message(BaseModel):
-    role: Literal["user", "assistant", "system"]
-    content: Text
-
-
-class ChatRequest(BaseModel):
-    projectId: UUID = Field(examples=["2369c456-6c49-5e11-8418-43a18a4fa2d6"])  # noqa: N815 (the contract's spelling)
-    message: Query = Field(examples=["Why do gyroscopes drift?"])
-    history: list[Message] | None = Field(None, description="Earlier messages; the last 5 exchanges are used.")
-    mode: str | None = Field(None, max_length=64, description="How to search, where there is more than one way.")
+    role: Role
+    content: str
 
 
 class Source(Location):
-    """`document_text[start:end] == chunkText`. A synthesized source has null ids and comes first."""
+    """`document_text[start:end] == chunkText`. A synthesized source has null ids and comes first.
+
+    A document that is stored whole has null `id` and `chunkIndex`; the response cites it as `[<documentId>]`.
+    """
 
     id: str | None = Field(description="The chunk's id, as it stands in brackets in the response.")
     documentId: UUID | None  # noqa: N815

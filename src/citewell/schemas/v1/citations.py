@@ -8,7 +8,8 @@ from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from citewell.schemas.chat import CitationStatus
-from citewell.schemas.fields import Text
+from citewell.schemas.fields import CitationId, CitedText, Uuid
+from citewell.schemas.request import Request
 from citewell.schemas.v1.chat import Source
 
 _IDS_OR_ANSWER: JsonDict = {
@@ -19,19 +20,19 @@ _IDS_OR_ANSWER: JsonDict = {
 }
 
 
-class VerifyRequest(BaseModel):
+class VerifyRequest(Request):
     """Chunk ids, or an answer with `[<chunk id>]` in it, or both."""
 
     model_config = ConfigDict(json_schema_extra=_IDS_OR_ANSWER)
 
-    projectId: UUID | None = Field(None, description="The default project, if left out.")  # noqa: N815
-    ids: list[Text] = Field(default_factory=list, max_length=1000)
-    answer: Text | None = Field(None, max_length=200_000)
+    projectId: Uuid | None = Field(None, description="The default project, if left out.")  # noqa: N815
+    ids: list[CitationId] = Field(default_factory=list, max_length=1000)
+    answer: CitedText | None = None
 
     @model_validator(mode="after")
     def _check_not_empty(self) -> "VerifyRequest":
         if not self.ids and self.answer is None:
-            raise PydanticCustomError("missing", "send chunk ids, or an answer that cites some")
+            raise PydanticCustomError("nothing_to_verify", "send chunk ids, or an answer that cites some")
         return self
 
 

@@ -27,8 +27,10 @@ class DocumentList(BaseModel):
 
 
 class ChunkPlace(BaseModel):
-    id: str
-    chunkIndex: int = Field(ge=0)  # noqa: N815
+    """The place of a chunk. The text of a document that is stored whole has null `id` and `chunkIndex`."""
+
+    id: str | None
+    chunkIndex: int | None = Field(ge=0)  # noqa: N815
     section: str
     start: int = Field(ge=0)
     end: int = Field(ge=0)
@@ -56,8 +58,8 @@ class Chunk(ChunkPlace):
 
 
 class Neighbour(BaseModel):
-    id: str
-    chunkIndex: int = Field(ge=0)  # noqa: N815
+    id: str | None
+    chunkIndex: int | None = Field(ge=0)  # noqa: N815
     chunkText: str  # noqa: N815
 
 

@@ -6,9 +6,10 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from citewell.schemas.fields import Name
+from citewell.schemas.request import Request
 
 
-class ProjectRequest(BaseModel):
+class ProjectRequest(Request):
     name: Name = Field(examples=["handbook"], description="The same name is the same project on every server.")
 
 

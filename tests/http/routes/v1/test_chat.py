@@ -88,12 +88,20 @@ async def test_the_stream_has_stages_then_text_then_the_response(http: httpx2.As
     [
         ({"projectId": str(DEFAULT.id), "message": ""}, (400, "EMPTY_QUERY")),
         ({"projectId": str(DEFAULT.id), "message": "x" * 32_001}, (400, "QUERY_TOO_LONG")),
-        ({"projectId": str(DEFAULT.id)}, (400, "VALIDATION_ERROR")),
+        ({"projectId": str(DEFAULT.id)}, (400, "EMPTY_QUERY")),
         ({"projectId": "nope", "message": COVERED}, (400, "VALIDATION_ERROR")),
         ({"message": COVERED}, (400, "VALIDATION_ERROR")),
         ({"projectId": str(uuid4()), "message": COVERED}, (404, "NOT_FOUND")),
         (
             {"projectId": str(DEFAULT.id), "message": COVERED, "history": [{"role": "robot", "content": "x"}]},
+            (400, "VALIDATION_ERROR"),
+        ),
+        (
+            {"projectId": str(DEFAULT.id), "message": COVERED, "history": [{"role": "user", "content": "x" * 64_001}]},
+            (400, "VALIDATION_ERROR"),
+        ),
+        (
+            {"projectId": str(DEFAULT.id), "message": COVERED, "history": [{"role": "user", "content": "x"}] * 1001},
             (400, "VALIDATION_ERROR"),
         ),
     ],
@@ -103,6 +111,15 @@ async def test_a_wrong_request_is_told_what_is_wrong(
     http: httpx2.AsyncClient, endpoint: str, body: object, expected: tuple[int, str]
 ) -> None:
     assert problem(await http.post(endpoint, json=body)) == expected
+
+
+async def test_a_mode_is_one_that_there_is(http: httpx2.AsyncClient) -> None:
+    assert (await chat(http, COVERED, mode="vector"))["sources"]
+    for endpoint in ("/api/v1/chat", "/api/v1/chat/stream"):
+        body = {"projectId": str(DEFAULT.id), "message": COVERED, "mode": "graph"}
+        response = await http.post(endpoint, json=body)
+        assert problem(response) == (400, "VALIDATION_ERROR")
+        assert response.json()["message"] == "mode: should be 'vector'"
 
 
 async def test_a_project_with_nothing_in_it_says_so(http: httpx2.AsyncClient) -> None:

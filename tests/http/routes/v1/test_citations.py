@@ -188,10 +188,12 @@ async def test_an_answer_with_inline_citations_is_verified_whole(settings: Setti
         ]
 
 
-async def test_what_is_no_id_is_unknown_and_nothing_to_verify_is_an_error(settings: Settings) -> None:
+async def test_what_is_no_id_is_an_error_and_so_is_nothing_to_verify(settings: Settings) -> None:
     async with running(settings) as http:
-        for odd in ("", "nope", "\x00", "' OR 1=1 --", "x" * 10_000):
-            assert (await verdict(http, odd))["status"] == "unknown"
+        for odd in ("", "nope", "\x00", "' OR 1=1 --", "x" * 10_000, "A" * 64, "0" * 63, "0" * 65):
+            response = await http.post("/api/v1/citations/verify", json={"ids": ["0" * 64, odd]})
+            assert problem(response) == (400, "VALIDATION_ERROR"), odd
+            assert response.json()["message"].startswith("ids.1: should be the id of a chunk")
         assert problem(await http.post("/api/v1/citations/verify", json={})) == (400, "VALIDATION_ERROR")
         nothing = await http.post("/api/v1/citations/verify", json={"answer": "No citation here."})
         assert nothing.json() == {"citations": []}
@@ -199,8 +201,12 @@ async def test_what_is_no_id_is_unknown_and_nothing_to_verify_is_an_error(settin
 
 async def test_behind_what_was_never_cited_there_is_nothing(settings: Settings) -> None:
     async with running(settings) as http:
-        for odd in ("nope", "0" * 64, "A" * 64, "0" * 63, "0" * 65, "%00", "..%2f", "0" * 64 + "%0a"):
-            assert problem(await http.get(f"/api/v1/citations/{odd}")) == (404, "NOT_FOUND"), odd
+        assert problem(await http.get(f"/api/v1/citations/{'0' * 64}")) == (404, "NOT_FOUND")
+        for odd in ("nope", "A" * 64, "0" * 63, "0" * 65, "%00", "0" * 64 + "%0a"):
+            response = await http.get(f"/api/v1/citations/{odd}")
+            assert problem(response) == (400, "VALIDATION_ERROR"), odd
+            assert response.json()["details"] == {"field": "chunk_id"}
+        assert problem(await http.get("/api/v1/citations/verify")) == (405, "METHOD_NOT_ALLOWED")
 
 
 async def test_another_project_s_chunk_is_unknown(settings: Settings) -> None:

@@ -338,3 +338,17 @@ def _pour(address: str, size: int, *, told: bool) -> tuple[int, bytes]:
             with suppress(OSError):
                 answer = answer or connection.recv(65536)
         return sent, answer
+
+
+def test_an_upload_that_cannot_replace_a_document_says_that_the_old_one_answers(place: Place) -> None:
+    place.send(b"kept.md", b"# Kettles\n\nA kettle whistles when the tea water boils.\n")
+    assert place.settled()["kept.md"]["status"] == "COMPLETED"
+    place.send(b"kept.md", b"\0\1\2\3")
+    failed = place.settled()["kept.md"]
+    assert failed["status"] == "FAILED"
+    assert failed["error"] == "a binary file, not text; answers still come from the version that was indexed before"
+    assert failed["chunkCount"] == 1
+    asked = place.http.post("/api/ask", json={"question": "When does a kettle whistle?"}).json()
+    assert "when the tea water boils" in asked["answer"]
+    place.send(b"never.md", b"\0\1\2\3")
+    assert place.settled()["never.md"]["error"] == "a binary file, not text"

@@ -35,7 +35,7 @@ async def test_a_page_is_told_where_it_is_and_what_could_be_asked(http: httpx2.A
     asked = await questions(http)
     body = await welcome(http)
     listed = (await http.get(f"/api/v1/projects/{DEFAULT.id}/documents")).json()["documents"]
-    assert set(body) == {"project", "projects", "documents", "questions"}
+    assert set(body) == {"project", "projects", "documents", "questions", "title", "welcome", "logo"}
     assert body["project"] == {"id": str(DEFAULT.id), "name": "default"}
     assert body["project"] in body["projects"]
     assert body["documents"] == len(listed)

@@ -4,6 +4,10 @@ from alembic import context
 
 from citewell.adapters.sql.tables import tables
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=tables)
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=tables,
+    version_table=context.config.attributes["version_table"],
+)
 with context.begin_transaction():
     context.run_migrations()

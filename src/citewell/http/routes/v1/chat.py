@@ -14,7 +14,7 @@ from citewell.http.route import ASK, GuardedRoute, project_of
 from citewell.http.sse import EventStream, describe_events, stream_response
 from citewell.http.state import state_of
 from citewell.models import Exchange, StageReached
-from citewell.schemas.v1.chat import ChatEvent, ChatRequest, ChatResponse, Message
+from citewell.schemas.v1.chat import ChatEvent, ChatRequest, ChatResponse, HistoryMessage, Message
 
 router = APIRouter(prefix="/api/v1", tags=["projects"], route_class=GuardedRoute, responses=DOCUMENTED)
 
@@ -38,7 +38,7 @@ async def v1_chat_stream(body: ChatRequest, request: Request) -> EventStream:
 
     renderer = chat_event_renderer(ChatEvent, render_end)
     events = renderer.render(await _stream(body, request, buffered=False))
-    return stream_response(request, events, render_error=renderer.error)
+    return await stream_response(request, events, render_error=renderer.error)
 
 
 async def _stream(
@@ -61,7 +61,7 @@ def _renderer(body: ChatRequest) -> Callable[[Reply], ChatResponse]:
     def render(reply: Reply) -> ChatResponse:
         answer = reply.answer
         messages = [
-            *(body.history or []),
+            *(Message(role=message.role, content=message.content) for message in body.history or ()),
             Message(role="user", content=body.message),
             Message(role="assistant", content=reply.text),
         ]
@@ -79,7 +79,7 @@ def _renderer(body: ChatRequest) -> Callable[[Reply], ChatResponse]:
     return render
 
 
-def pair_messages(messages: Sequence[Message]) -> list[Exchange]:
+def pair_messages(messages: Sequence[HistoryMessage]) -> list[Exchange]:
     """Each question with the answer that followed it; a question without an answer has an empty one."""
     exchanges: list[Exchange] = []
     for message in messages:

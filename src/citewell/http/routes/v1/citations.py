@@ -1,9 +1,6 @@
 """`/api/v1/citations`: the chunk behind a citation, and whether the citation is still valid."""
 
-import re
-from typing import Annotated
-
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from starlette.routing import Match
 from starlette.types import Scope
 
@@ -14,23 +11,21 @@ from citewell.http.rendering import render_source
 from citewell.http.route import ASK, GuardedRoute, InProject, project_of
 from citewell.http.state import state_of
 from citewell.models import Trace
+from citewell.schemas.fields import CitationId
 from citewell.schemas.v1.citations import CitationDetail, Verdict, VerifyRequest, VerifyResponse
 
-_CHUNK_ID = re.compile("[0-9a-f]{64}")
 _CONTEXT_CHARACTERS = 600  # enough to read on, too few to read a whole document with a key that may only ask
 
 
 class _CitationRoute(GuardedRoute):
-    """Matches only chunk ids, so that `/citations/verify` is not taken for one."""
+    """Does not take `/citations/verify` for a chunk id."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child = super().matches(scope)
-        chunk_id = child.get("path_params", {}).get("chunk_id")
-        return (Match.NONE, {}) if chunk_id is not None and not _CHUNK_ID.fullmatch(chunk_id) else (match, child)
+        return (Match.NONE, {}) if child.get("path_params", {}).get("chunk_id") == "verify" else (match, child)
 
 
 router = APIRouter(prefix="/api/v1", tags=["citations"], route_class=_CitationRoute, responses=DOCUMENTED)
-ChunkId = Annotated[str, Path(json_schema_extra={"pattern": f"^{_CHUNK_ID.pattern}$"})]
 
 
 @router.post("/citations/verify", openapi_extra=ASK)
@@ -38,8 +33,7 @@ async def verify(body: VerifyRequest, request: Request) -> VerifyResponse:
     """The status of each chunk id, given or cited in an answer's text: valid, moved, changed, deleted or unknown."""
     project = await project_of(request, body.projectId)
     ids = list(dict.fromkeys([*body.ids, *cited_ids(body.answer or "")]))
-    well_formed = [chunk_id for chunk_id in ids if _CHUNK_ID.fullmatch(chunk_id)]
-    traces = await state_of(request).answers.library.trace(project.id, well_formed)
+    traces = await state_of(request).answers.library.trace(project.id, ids)
     return VerifyResponse(citations=[_verdict(chunk_id, traces.get(chunk_id, Trace())) for chunk_id in ids])
 
 
@@ -49,7 +43,7 @@ def _verdict(chunk_id: str, trace: Trace) -> Verdict:
 
 
 @router.get("/citations/{chunk_id}", openapi_extra=ASK)
-async def get_citation(chunk_id: ChunkId, request: Request, project_id: InProject = None) -> CitationDetail:
+async def get_citation(chunk_id: CitationId, request: Request, project_id: InProject = None) -> CitationDetail:
     """The chunk behind a citation, its place, and the text around it."""
     project = await project_of(request, project_id)
     library = state_of(request).answers.library

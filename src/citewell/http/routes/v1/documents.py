@@ -1,5 +1,6 @@
 """`/api/v1/projects/{id}/documents`, `/api/v1/documents/{id}` and its chunks: what is indexed, and what is uploaded."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Annotated
@@ -16,6 +17,7 @@ from citewell.http.route import ADMIN, GuardedRoute, UploadRoute, project_of
 from citewell.http.state import state_of
 from citewell.ingest.parse import SUFFIXES
 from citewell.models import DocumentSummary, Project, Upload
+from citewell.schemas.fields import Uuid
 from citewell.schemas.v1.documents import Chunk, ChunkPlace, Document, DocumentDetail, DocumentList, Neighbour
 
 _MAX_NAME_BYTES = 255
@@ -37,15 +39,14 @@ _FORM_DOCUMENTATION = {
 
 @upload_router.post("/projects/{project_id}/documents", openapi_extra=ADMIN | _FORM_DOCUMENTATION, status_code=202)
 async def upload_document(
-    project_id: UUID, request: Request, file: Annotated[UploadFile, File(description="Any format that `ingest` reads.")]
+    project_id: Uuid, request: Request, file: Annotated[UploadFile, File(description="Any format that `ingest` reads.")]
 ) -> Document:
     """Upload a document. A background process indexes it: poll its status, which is PENDING at first.
 
     The same name again replaces the document; its id stays the same.
     """
     project = await project_of(request, project_id)
-    if sum(not isinstance(value, str) for _, value in (await request.form()).multi_items()) > 1:
-        raise BadRequest("send one file at a time")
+    _check_form((await request.form()).multi_items())
     path = _document_path(file.filename)
     state = state_of(request)
     max_bytes = state.settings.max_upload_bytes
@@ -59,7 +60,7 @@ async def upload_document(
 
 
 @router.get("/projects/{project_id}/documents", openapi_extra=ADMIN)
-async def list_documents(project_id: UUID, request: Request) -> DocumentList:
+async def list_documents(project_id: Uuid, request: Request) -> DocumentList:
     """Every document by its path, with its status; also uploads that wait, run or failed."""
     return DocumentList(documents=await _documents(await project_of(request, project_id), request))
 
@@ -70,7 +71,7 @@ async def list_documents(project_id: UUID, request: Request) -> DocumentList:
     status_code=204,
     responses={202: {"description": "Under way: another ingest is not done yet."}},
 )
-async def delete_document(project_id: UUID, document_id: UUID, request: Request) -> Response:
+async def delete_document(project_id: Uuid, document_id: Uuid, request: Request) -> Response:
     """Delete a document: once this returns 204, no answer uses or cites it."""
     project = await project_of(request, project_id)
     document = await _find_document(document_id, project, request)
@@ -80,7 +81,7 @@ async def delete_document(project_id: UUID, document_id: UUID, request: Request)
 
 @router.get("/documents/{document_id}", openapi_extra=ADMIN)
 async def get_document(
-    document_id: UUID, request: Request, text: Annotated[bool, Query(description="With the whole text.")] = False
+    document_id: Uuid, request: Request, text: Annotated[bool, Query(description="With the whole text.")] = False
 ) -> DocumentDetail:
     """One document, and the places of its chunks."""
     summary = await _visible_document(document_id, request)
@@ -95,7 +96,7 @@ async def get_document(
 
 
 @router.get("/documents/{document_id}/chunks/{index}", openapi_extra=ADMIN)
-async def get_chunk(document_id: UUID, index: Annotated[int, Path(ge=0, le=2**31 - 1)], request: Request) -> Chunk:
+async def get_chunk(document_id: Uuid, index: Annotated[int, Path(ge=0, le=2**31 - 1)], request: Request) -> Chunk:
     """One chunk: its text, its place, and its neighbours."""
     await _visible_document(document_id, request)
     library = state_of(request).answers.library
@@ -116,16 +117,24 @@ async def get_chunk(document_id: UUID, index: Annotated[int, Path(ge=0, le=2**31
     )
 
 
+def _check_form(items: Sequence[tuple[str, object]]) -> None:
+    """Refuse a second file, and fields that the form does not have."""
+    if unknown := next((name for name, _ in items if name != "file"), None):
+        raise BadRequest(f"{unknown[:100]}: there is no such field; the fields are file", field=unknown[:100])
+    if len(items) > 1:
+        raise BadRequest("file: send one file at a time", field="file")
+
+
 def _document_path(filename: str | None) -> str:
     """The path by which the project knows an upload; never used as a path on this machine."""
     path = normalize("NFC", filename or "")  # macOS sends é as two characters, others as one
     parts = path.split("/")
     if not path.strip() or any(part in ("", ".", "..") for part in parts) or "\\" in path:
-        raise BadRequest("name the file by a plain name, or a path without `..` below the project")
-    if len(path.encode("utf-8", "replace")) > _MAX_NAME_BYTES:
-        raise BadRequest(f"the file's name is longer than {_MAX_NAME_BYTES} bytes")
+        raise BadRequest("file: name it by a plain name, or a path without `..` below the project", field="file")
+    if (size := len(path.encode("utf-8", "replace"))) > _MAX_NAME_BYTES:
+        raise BadRequest(f"file: its name should have at most {_MAX_NAME_BYTES} bytes, has {size}", field="file")
     if any(not character.isprintable() or character in _BIDI_CONTROLS for character in path):
-        raise BadRequest("the file's name has marks in it that cannot be seen")
+        raise BadRequest("file: its name has characters in it that cannot be seen", field="file")
     if (suffix := PurePosixPath(path).suffix.lower()) not in SUFFIXES:
         raise HTTPException(
             415, f"cannot read {suffix or 'a file without a suffix'}; readable are {', '.join(SUFFIXES)}"
@@ -202,7 +211,7 @@ def _uploaded_document(upload: Upload) -> Document:
 
 def _place(chunk: models.Chunk) -> ChunkPlace:
     return ChunkPlace(
-        id=chunk.id,
+        id=chunk.public_id,
         chunkIndex=chunk.index,
         section=chunk.section,
         start=chunk.start,
@@ -214,4 +223,4 @@ def _place(chunk: models.Chunk) -> ChunkPlace:
 
 
 def _neighbour(chunk: models.Chunk) -> Neighbour:
-    return Neighbour(id=chunk.id, chunkIndex=chunk.index, chunkText=chunk.text)
+    return Neighbour(id=chunk.public_id, chunkIndex=chunk.index, chunkText=chunk.text)

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -11,6 +10,7 @@ from citewell.http.errors import DOCUMENTED
 from citewell.http.route import ADMIN, GuardedRoute, project_of
 from citewell.http.state import state_of
 from citewell.models import IngestRun, Outcome
+from citewell.schemas.fields import Uuid
 from citewell.schemas.v1.feedback import Vote
 from citewell.schemas.v1.insights import (
     EvaluationReport,
@@ -35,7 +35,7 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
 @router.get("/gaps", openapi_extra=ADMIN)
-async def list_gaps(project_id: UUID, request: Request, limit: Limit = 50) -> GapList:
+async def list_gaps(project_id: Uuid, request: Request, limit: Limit = 50) -> GapList:
     """Questions that the project's documents did not answer, newest first."""
     project = await project_of(request, project_id)
     gaps = await state_of(request).stores.gaps.gaps(project.id, limit=limit)
@@ -43,7 +43,7 @@ async def list_gaps(project_id: UUID, request: Request, limit: Limit = 50) -> Ga
 
 
 @router.delete("/gaps", openapi_extra=ADMIN, status_code=204)
-async def forget_gaps(project_id: UUID, request: Request) -> Response:
+async def forget_gaps(project_id: Uuid, request: Request) -> Response:
     """Delete the list of unanswered questions."""
     project = await project_of(request, project_id)
     await state_of(request).stores.gaps.clear(project.id)
@@ -52,7 +52,7 @@ async def forget_gaps(project_id: UUID, request: Request) -> Response:
 
 @router.get("/feedback", openapi_extra=ADMIN)
 async def list_feedback(
-    project_id: UUID,
+    project_id: Uuid,
     request: Request,
     limit: Limit = 50,
     vote: Annotated[Vote | None, Query(description="Only answers that got this vote.")] = None,
@@ -74,7 +74,7 @@ async def list_feedback(
 
 
 @router.get("/evaluation", openapi_extra=ADMIN)
-async def get_evaluation(project_id: UUID, request: Request) -> EvaluationReport:
+async def get_evaluation(project_id: Uuid, request: Request) -> EvaluationReport:
     """The scores of the last `citewell eval` of the project; before the first there are none, and `at` is null."""
     project = await project_of(request, project_id)
     evaluation = await state_of(request).stores.evaluations.last(project.id)
@@ -85,7 +85,7 @@ async def get_evaluation(project_id: UUID, request: Request) -> EvaluationReport
 
 
 @router.get("/ingests", openapi_extra=ADMIN)
-async def list_ingests(project_id: UUID, request: Request) -> IngestList:
+async def list_ingests(project_id: Uuid, request: Request) -> IngestList:
     """The last ingests, newest first; of one that is running, its progress."""
     project = await project_of(request, project_id)
     state = state_of(request)

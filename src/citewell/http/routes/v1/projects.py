@@ -11,12 +11,13 @@ from citewell.errors import BadRequest
 from citewell.http.errors import DOCUMENTED
 from citewell.http.route import ADMIN, GuardedRoute, caller_of, project_of
 from citewell.http.state import state_of
+from citewell.schemas.fields import Uuid
 from citewell.schemas.v1.projects import Project, ProjectList, ProjectRequest
 
 router = APIRouter(prefix="/api/v1/projects", tags=["projects"], route_class=GuardedRoute, responses=DOCUMENTED)
 
 _DEFAULT = models.Project.named(models.DEFAULT_PROJECT)
-DeletableProject = Annotated[UUID, Path(json_schema_extra={"not": {"const": str(_DEFAULT.id)}})]
+DeletableProject = Annotated[Uuid, Path(json_schema_extra={"not": {"const": str(_DEFAULT.id)}})]
 
 
 @router.post(
@@ -44,7 +45,7 @@ async def list_projects(request: Request) -> ProjectList:
 
 
 @router.get("/{project_id}", openapi_extra=ADMIN)
-async def get_project(project_id: UUID, request: Request) -> Project:
+async def get_project(project_id: Uuid, request: Request) -> Project:
     """One project, and how many documents and chunks it has."""
     return await _load(request, project_id)
 
@@ -55,7 +56,7 @@ async def delete_project(project_id: DeletableProject, request: Request) -> Resp
     caller_of(request).must_see_all()
     project = await project_of(request, project_id)
     if project == _DEFAULT:
-        raise BadRequest("the default project stays; delete its documents instead")
+        raise BadRequest("project_id: the default project stays; delete its documents instead", field="project_id")
     deleted = await state_of(request).upload_worker.remove(project, "")
     return Response(status_code=204 if deleted else 202)
 

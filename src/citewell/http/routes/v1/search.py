@@ -24,4 +24,5 @@ async def search(body: SearchRequest, request: Request) -> SearchResponse:
         limit=body.top_k,
         filters=body.filters.to_filters() if body.filters else NO_FILTERS,
     )
-    return SearchResponse(results=[render_source(passage.chunk, score=passage.score) for passage in retrieval.passages])
+    results = [render_source(passage.chunk, cosine=passage.cosine) for passage in retrieval.passages]
+    return SearchResponse(results=results)

@@ -5,7 +5,7 @@ from fastapi import APIRouter, Request
 from citewell.http.errors import DOCUMENTED
 from citewell.http.route import ASK, GuardedRoute, InProject, caller_of, project_of
 from citewell.http.state import state_of
-from citewell.models import Project
+from citewell.models import DEFAULT_PROJECT, Project
 from citewell.schemas.v1.welcome import ProjectName, Welcome
 
 router = APIRouter(prefix="/api/v1", tags=["projects"], route_class=GuardedRoute, responses=DOCUMENTED)
@@ -13,7 +13,7 @@ router = APIRouter(prefix="/api/v1", tags=["projects"], route_class=GuardedRoute
 
 @router.get("/welcome", openapi_extra=ASK)
 async def welcome(request: Request, project_id: InProject = None) -> Welcome:
-    """What a chat page needs to begin: the project, others that the caller may ask, and suggested questions.
+    """What a chat page needs to begin: the project, others that the caller may ask, a title and starter questions.
 
     Without `project_id` a key for one project is welcomed to that one, anybody else to the default project.
     """
@@ -23,12 +23,20 @@ async def welcome(request: Request, project_id: InProject = None) -> Welcome:
     document_counts = await state.answers.library.document_counts()
     nonempty = [known for known, _ in await state.stores.projects.projects() if known.id in document_counts]
     visible = {known for known in nonempty if not key or key.project in (None, known.id)} | {project}
-    questions = await state.suggestions.get(project, state.answers) if project.id in document_counts else []
+    settings = state.settings
+    questions = list(settings.starter_questions) if project.name == DEFAULT_PROJECT else []
+    if project.id not in document_counts:
+        questions = []
+    elif not questions:
+        questions = await state.suggestions.get(project, state.answers)
     return Welcome(
         project=_project_name(project),
         projects=[_project_name(known) for known in sorted(visible, key=lambda known: known.name)],
         documents=document_counts.get(project.id, 0),
         questions=questions,
+        title=settings.title,
+        welcome=settings.welcome,
+        logo="/logo" if settings.logo else None,
     )
 
 

@@ -1,15 +1,15 @@
 """Read PDF: the text of its pages in reading order, and where each page begins.
 
-This module calls the engine (PDFium) and knows nothing of paragraphs: `layout.py` makes lines from the drawn text,
-`blocks.py` makes paragraphs, headings, lists and tables from the lines.
+This module calls the engine (PDFium) and knows nothing of paragraphs: `layout.py` makes lines from the drawn text, with
+the ruled tables that `drawings.py` and `grids.py` find, and `blocks.py` makes paragraphs, headings, lists and tables.
 """
 
 import ctypes
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from threading import Lock
 
@@ -18,7 +18,10 @@ import pypdfium2.raw as engine  # type: ignore[import-untyped]
 
 from citewell.errors import UnreadableFile
 from citewell.ingest.readers.pdf.blocks import OutlineEntry, build_document
-from citewell.ingest.readers.pdf.layout import Line, Piece, clean, lines_in_order
+from citewell.ingest.readers.pdf.drawings import has_unread_picture, pages_text, read_segments
+from citewell.ingest.readers.pdf.grids import Grid, find_grids
+from citewell.ingest.readers.pdf.layout import lines_in_order
+from citewell.ingest.readers.pdf.lines import Line, Piece, clean
 from citewell.models import ParsedDocument
 
 MAX_PAGES = 5_000
@@ -49,13 +52,25 @@ def read_pdf(content: bytes, *, fallback_title: str) -> ParsedDocument:
         document = _open_document(content)
         try:
             title = _metadata_title(document)
-            pages = list(_read_pages(document))
+            pictures: list[int] = []
+            pages = list(_read_pages(document, pictures))
             outline = list(_read_outline(document))
         finally:
             document.close()
     if not any(pages):
         raise UnreadableFile("no text in it (a scan?); run OCR first")
-    return build_document(pages, outline=outline, title=title, fallback_title=fallback_title)
+    parsed = build_document(pages, outline=outline, title=title, fallback_title=fallback_title)
+    return replace(parsed, warnings=tuple(_picture_warnings(pictures, pages)))
+
+
+def _picture_warnings(pictures: Sequence[int], pages: Sequence[Sequence[Line]]) -> Iterator[str]:
+    """One line for the pages that are only a picture, and one for those with a picture beside their text."""
+    only = [number for number in pictures if not pages[number - 1]]
+    beside = [number for number in pictures if pages[number - 1]]
+    if only:
+        yield f"{pages_text(only)}: only a picture, of which nothing was read; run OCR first"
+    if beside:
+        yield f"{pages_text(beside)}: a large picture; text in it, if there is any, was not read; run OCR first"
 
 
 def _open_document(content: bytes) -> "pdfium.PdfDocument":
@@ -76,8 +91,11 @@ def _open_document(content: bytes) -> "pdfium.PdfDocument":
     return document
 
 
-def _read_pages(document: "pdfium.PdfDocument") -> Iterator[list[Line]]:
-    """The lines of each page; a page is closed before the next one is opened."""
+def _read_pages(document: "pdfium.PdfDocument", pictures: list[int]) -> Iterator[list[Line]]:
+    """The lines of each page; a page is closed before the next one is opened.
+
+    The numbers of pages with a picture that may contain text are added to `pictures`.
+    """
     characters_left = MAX_CHARACTERS
     for number in range(len(document)):
         try:
@@ -92,16 +110,23 @@ def _read_pages(document: "pdfium.PdfDocument") -> Iterator[list[Line]]:
                 characters_left -= (count := max(text_page.count_chars(), 0))
                 if characters_left < 0:
                     raise UnreadableFile(f"more than {MAX_CHARACTERS:,} characters; split it into several files")
-                pieces_by_direction = _read_pieces(text_page.raw, count)
+                grids = find_grids(read_segments(page))
+                pieces_by_direction = _read_pieces(text_page.raw, count, grids)
             finally:
                 text_page.close()
+            if has_unread_picture(page, has_text=bool(pieces_by_direction)):
+                pictures.append(number + 1)
         except pdfium.PdfiumError as error:
             raise UnreadableFile(
                 f"page {number + 1} is broken; open the file in a PDF viewer and save it again"
             ) from error
         finally:
             page.close()
-        yield [line for pieces in pieces_by_direction for line in lines_in_order(pieces)]
+        yield [
+            line
+            for turns, pieces in pieces_by_direction.items()
+            for line in lines_in_order(pieces, () if turns else grids)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +156,18 @@ class _PieceBuilder:
         )
 
 
-def _read_pieces(page: "engine.FPDF_TEXTPAGE", count: int) -> list[list[Piece]]:
-    """The pieces of text in drawing order, one list for each direction; the direction with most text is first."""
+def _read_pieces(page: "engine.FPDF_TEXTPAGE", count: int, grids: Sequence[Grid]) -> dict[int, list[Piece]]:
+    """The pieces of text in drawing order for each direction, in quarter turns; the one with most text is first."""
     pieces: defaultdict[int, list[Piece]] = defaultdict(list)
     lengths: defaultdict[int, int] = defaultdict(int)
-    for builder in _collect_pieces(page, count):
+    for builder in _collect_pieces(page, count, grids):
         if (piece := builder.build()).text:
             pieces[builder.style.quarter_turns].append(piece)
             lengths[builder.style.quarter_turns] += len(piece.text)
-    return [pieces[turns] for turns in sorted(pieces, key=lambda turns: (-lengths[turns], turns))]
+    return {turns: pieces[turns] for turns in sorted(pieces, key=lambda turns: (-lengths[turns], turns))}
 
 
-def _collect_pieces(page: "engine.FPDF_TEXTPAGE", count: int) -> Iterator[_PieceBuilder]:
+def _collect_pieces(page: "engine.FPDF_TEXTPAGE", count: int, grids: Sequence[Grid]) -> Iterator[_PieceBuilder]:
     """Collect pieces word by word: calling the engine for each character takes three times as long."""
     box = engine.FS_RECTF()
     operation, style = -1, _Style(0, 1, bold=False, mono=False, quarter_turns=0)
@@ -154,7 +179,8 @@ def _collect_pieces(page: "engine.FPDF_TEXTPAGE", count: int) -> Iterator[_Piece
             operation, style = address, _read_style(page, start)
         edges = [_character_edges(page, index, style.quarter_turns, box) for index in (start, stop - 1)]
         left, right = min(edge[0] for edge in edges), max(edge[1] for edge in edges)
-        if current and not _belongs_to_piece(current, style, left, right):
+        is_new_cell = current and grids and not style.quarter_turns and _is_ruled_off(current, left, grids)
+        if current and (is_new_cell or not _belongs_to_piece(current, style, left, right)):
             yield current
             current = None
         if current is None:
@@ -189,6 +215,12 @@ def _belongs_to_piece(current: _PieceBuilder, style: _Style, left: float, right:
     ):
         return False
     return left - current.right < old.size and right > current.left - old.size
+
+
+def _is_ruled_off(current: _PieceBuilder, left: float, grids: Sequence[Grid]) -> bool:
+    """Whether the line of a table stands between the piece and the next word."""
+    height, em = current.style.baseline + 0.3 * current.style.size, 0.3 * current.style.size
+    return any(grid.place(current.left + em, height) != grid.place(left + em, height) for grid in grids)
 
 
 def _read_style(page: "engine.FPDF_TEXTPAGE", index: int) -> _Style:

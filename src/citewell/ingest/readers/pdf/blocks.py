@@ -9,8 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from citewell.ingest.readers.pdf.layout import Line, collect_words, contents_entry, join_lines, without_running_lines
-from citewell.ingest.readers.pdf.tables import table_at
+from citewell.ingest.readers.pdf.layout import without_running_lines
+from citewell.ingest.readers.pdf.lines import Line, collect_words, contents_entry, join_lines
+from citewell.ingest.readers.pdf.tables import ruled_table_at, table_at
 from citewell.models import Block, BlockKind, ParsedDocument
 
 _BULLET = re.compile(
@@ -115,6 +116,11 @@ def _find_paragraphs(
     position = no_table_before = 0
     while position < len(lines):
         line = lines[position]
+        if line.table is not None:
+            table, after = ruled_table_at(lines, position)
+            paragraphs.append(Paragraph("table", page, list(lines[position:after]), table))
+            position = after
+            continue
         kind = _line_kind(line, paragraphs, margins[position], typography)
         if kind == "text" and len(line.cells) > 1 and position >= no_table_before:
             table, no_table_before = table_at(lines, position, known_words)

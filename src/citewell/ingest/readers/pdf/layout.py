@@ -5,89 +5,95 @@ footers and page numbers are recognized because they are in the same place on ma
 """
 
 import re
-import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from statistics import median
 
+from citewell.ingest.readers.pdf.grids import Grid, is_table
+from citewell.ingest.readers.pdf.lines import Line, Piece, group_into_lines, join_lines, make_line
+
 _EDGE_LINES = 4
+_MAX_BANDS_OF_ROWS = 2  # a header and a body
+_MIN_LINES_OF_BODY = 3
+_MAX_COLUMN_LINES = 100  # of a table that was drawn column by column
+_MAX_MEAN_FIGURE_CHARACTERS = 30
 _SAME_PLACE_POINTS = 6
-_WORD = re.compile(r"\w+(?:[-‐]\w+)*")
-_BROKEN_WORD = re.compile(r"(\w+(?:[-‐]\w+)*)[-‐\u00ad]$")
 _ROMAN = re.compile(r"[ivxlc]{1,7}", re.IGNORECASE)
-_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]")
-_DOT_LEADERS = re.compile(r"\s*(?:[.·…_]\s?){4,}\s*")
-_MAX_WORD_CHARACTERS = 80
-_MAX_CONTENTS_LINE_CHARACTERS = 500  # a line of a table of contents is shorter
-
-_REPLACEMENTS: dict[int, str | None] = {
-    **dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x200B, 0x2060, 0xFEFF, 0xFFFC, 0xFFFD, 0xFFFE, 0xFFFF)),
-    **dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F)), None),
-    **dict.fromkeys((0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0xA0, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F), " "),
-    **{0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"},
-}
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Words drawn together; `left` and `right` are in points, `baseline` grows upwards."""
+def lines_in_order(pieces: Sequence[Piece], grids: Sequence[Grid] = ()) -> list[Line]:
+    """The page's lines in drawing order; two columns that were drawn line by line are put one after the other.
 
-    text: str
-    left: float
-    right: float
-    baseline: float
-    size: float
-    bold: bool = False
-    mono: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Pieces on one baseline; `cells` are the parts of the line between wide gaps."""
-
-    cells: tuple[Piece, ...]
-    size: float
-    bold: bool
-    mono: bool
-
-    @property
-    def text(self) -> str:
-        return " ".join(cell.text for cell in self.cells)
-
-    @property
-    def left(self) -> float:
-        return self.cells[0].left
-
-    @property
-    def right(self) -> float:
-        return self.cells[-1].right
-
-    @property
-    def baseline(self) -> float:
-        return self.cells[0].baseline
-
-    @property
-    def style(self) -> tuple[float, bool]:
-        """The rounded font size and whether it is bold: what a reader notices."""
-        return round(self.size), self.bold
-
-
-def clean(text: str) -> str:
-    """The text as it would be typed: no ligatures, control characters or unusual spaces.
-
-    clean("eﬃ\u00adcient\u00a0\x07way") -> "efficient way"; a soft hyphen at the end stays: `join_lines` needs it.
+    The rows of a ruled table stand where the table does.
     """
-    cleaned = text.translate(_REPLACEMENTS)
-    if any("\ud800" <= character <= "\udfff" for character in cleaned):
-        cleaned = cleaned.encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
-    cleaned = unicodedata.normalize("NFC", cleaned.rstrip())
-    return " ".join((cleaned[:-1].replace("\u00ad", "") + cleaned[-1:]).split())
+    tables = []
+    for number, grid in enumerate(grids):
+        rows, outside = _table_rows(pieces, grid, number)
+        if is_table([[cell.text for cell in row.cells] for row in rows]):
+            tables.append((grid, rows))
+            pieces = outside
+    lines = _prose_in_order(pieces)
+    for grid, rows in tables:
+        place = _place_of(grid, lines)
+        lines[place:place] = rows
+    return lines
 
 
-def lines_in_order(pieces: Sequence[Piece]) -> list[Line]:
-    """The page's lines in drawing order; two columns that were drawn line by line are put one after the other."""
-    drawn = list(_group_into_lines(pieces))
+def _table_rows(pieces: Sequence[Piece], grid: Grid, number: int) -> tuple[list[Line], list[Piece]]:
+    """The rows of a ruled table, and the pieces outside it."""
+    inside: defaultdict[int, defaultdict[int, list[Piece]]] = defaultdict(lambda: defaultdict(list))
+    outside: list[Piece] = []
+    for piece in pieces:
+        row, column = grid.place(piece.left + 0.3 * piece.size, piece.baseline + 0.3 * piece.size)
+        if row is None or column is None:
+            outside.append(piece)
+        else:
+            inside[row][column].append(piece)
+    width = len(grid.columns) - 1
+    rows = []
+    for _, bands in sorted(inside.items()):
+        for band in _split_band(bands, is_body=len(inside) <= _MAX_BANDS_OF_ROWS):
+            drawn = [piece for pieces in band.values() for piece in pieces]
+            baseline, size = max(piece.baseline for piece in drawn), max(piece.size for piece in drawn)
+            cells = tuple(_cell(band[column], grid, column, baseline) for column in range(width))
+            rows.append(Line(cells, size, bold=False, mono=False, table=number))
+    return rows, outside
+
+
+def _cell(pieces: Sequence[Piece], grid: Grid, column: int, baseline: float) -> Piece:
+    """The text of a table's cell; its lines are joined."""
+    ordered = sorted(pieces, key=lambda piece: (-round(piece.baseline), piece.left))
+    text = reduce(lambda first, line: join_lines(first, line.text, frozenset()), group_into_lines(ordered), "")
+    size = max((piece.size for piece in pieces), default=1.0)
+    return Piece(text, grid.columns[column], grid.columns[column + 1], baseline, size)
+
+
+def _split_band(band: dict[int, list[Piece]], *, is_body: bool) -> Iterator[defaultdict[int, list[Piece]]]:
+    """The rows between two rules: one, or one for each line where nothing but the header and the frame is ruled."""
+    heights = [{round(piece.baseline) for piece in pieces} for pieces in band.values()]
+    common = set.intersection(*heights) if len(heights) > 1 else set()
+    if not is_body or len(common) < _MIN_LINES_OF_BODY or any(own != common for own in heights):
+        yield defaultdict(list, band)
+        return
+    for height in sorted(common, reverse=True):
+        row = {
+            column: [piece for piece in pieces if round(piece.baseline) == height] for column, pieces in band.items()
+        }
+        yield defaultdict(list, row)
+
+
+def _place_of(grid: Grid, lines: Sequence[Line]) -> int:
+    """Where a table stands among the lines: after the last one above it, or else before the first one below it."""
+    left, right, bottom, top = grid.columns[0], grid.columns[-1], grid.rows[0], grid.rows[-1]
+    beside = [(place, line) for place, line in enumerate(lines) if line.left < right and line.right > left]
+    above = [place for place, line in beside if line.baseline >= top]
+    below = [place for place, line in beside if line.baseline <= bottom]
+    return max(above) + 1 if above else min(below, default=len(lines))
+
+
+def _prose_in_order(pieces: Sequence[Piece]) -> list[Line]:
+    drawn = _join_columns(list(group_into_lines(pieces)))
     if (gutter := _find_gutter(drawn)) is None:
         return drawn
     ordered: list[Line] = []
@@ -95,65 +101,89 @@ def lines_in_order(pieces: Sequence[Piece]) -> list[Line]:
     right: list[Piece] = []
     for line in drawn:
         if any(cell.left < gutter - cell.size and cell.right > gutter for cell in line.cells):
-            ordered += [*_group_into_lines(left), *_group_into_lines(right), line]
+            ordered += [*group_into_lines(left), *group_into_lines(right), line]
             left, right = [], []
             continue
         for cell in line.cells:
             (left if cell.left < gutter - cell.size else right).append(cell)
-    return [*ordered, *_group_into_lines(left), *_group_into_lines(right)]
+    return [*ordered, *group_into_lines(left), *group_into_lines(right)]
 
 
-def _group_into_lines(pieces: Iterable[Piece]) -> Iterator[Line]:
-    row: list[Piece] = []
-    for piece in pieces:
-        if row and not _is_same_row(row, piece):
-            yield _make_line(row)
-            row = []
-        row.append(piece)
-    if row:
-        yield _make_line(row)
+def _join_columns(lines: list[Line]) -> list[Line]:
+    """The lines, with the rows of a table of figures that was drawn column by column put together again.
 
-
-def _is_same_row(row: Sequence[Piece], piece: Piece) -> bool:
-    last = row[-1]
-    em = max(last.size, piece.size)
-    near = min(abs(last.baseline - piece.baseline), abs(row[0].baseline - piece.baseline)) < 0.5 * em
-    return near and piece.left > last.right - 0.5 * em
-
-
-def _make_line(row: Sequence[Piece]) -> Line:
-    weights: Counter[float] = Counter()
-    for piece in row:
-        weights[piece.size] += len(piece.text)
-    total = weights.total()
-    size = max(weights, key=lambda size: (weights[size], size))
-    cells: list[Piece] = []
-    for piece in row:
-        gap = piece.left - cells[-1].right if cells else 0
-        if cells and gap < max(cells[-1].size, piece.size):
-            cells[-1] = _merge_pieces(cells[-1], piece, space=gap > 0.15 * size)
+    Only a table whose cells are short, and of which a later column has digits: two columns of prose look alike.
+    """
+    joined: list[Line] = []
+    position = 0
+    while position < len(lines):
+        line, last = lines[position], joined[-1] if joined else None
+        if last is None or line.baseline < last.baseline + 0.5 * line.size or line.left <= last.right:
+            joined.append(line)
+            position += 1
+            continue
+        columns, after = _columns_at(joined, lines, position)
+        if columns:
+            del joined[len(joined) - len(columns[0]) :]
+            joined += _rows_of(columns)
+            position = after
         else:
-            cells.append(piece)
-    return Line(
-        tuple(cells),
-        size,
-        bold=2 * sum(len(piece.text) for piece in row if piece.bold) > total,
-        mono=5 * sum(len(piece.text) for piece in row if piece.mono) > 4 * total,
-    )
+            joined.append(line)
+            position += 1
+    return joined
 
 
-def _merge_pieces(first: Piece, second: Piece, *, space: bool) -> Piece:
-    between = " " if space else ""
-    main = first if len(first.text) >= len(second.text) else second
-    return Piece(
-        f"{first.text}{between}{second.text}",
-        first.left,
-        max(first.right, second.right),
-        main.baseline,
-        main.size,
-        main.bold,
-        main.mono,
-    )
+def _columns_at(before: Sequence[Line], lines: Sequence[Line], position: int) -> tuple[list[dict[int, Line]], int]:
+    """The columns of a table whose second column begins here, by row, and the line after it; none if it is no table."""
+    top = lines[position]
+    first: list[Line] = []
+    for line in reversed(before[-_MAX_COLUMN_LINES:]):
+        if len(line.cells) > 1 or line.right >= top.left or (first and line.baseline <= first[0].baseline):
+            return [], position
+        first.insert(0, line)
+        if line.baseline > top.baseline - 0.5 * line.size:
+            break
+    columns = [dict(enumerate(first))]
+    while position < len(lines):
+        edge = max(line.right for line in columns[-1].values())
+        column = _match_rows(first, lines[position : position + len(first)], edge)
+        if len(column) < 2 or 0 not in column:
+            break
+        columns.append(column)
+        position += len(column)
+    return (columns if len(columns) > 1 and _are_figures(columns) else []), position
+
+
+def _match_rows(first: Sequence[Line], lines: Sequence[Line], edge: float) -> dict[int, Line]:
+    """The next column of a table: lines right of the edge, each beside a line of the first column."""
+    column: dict[int, Line] = {}
+    row = -1
+    for line in lines:
+        tolerance = 0.5 * line.size
+        row = next(
+            (r for r in range(row + 1, len(first)) if first[r].baseline <= line.baseline + tolerance), len(first)
+        )
+        is_beside = row < len(first) and first[row].baseline >= line.baseline - tolerance
+        if len(line.cells) > 1 or line.left <= edge or not is_beside:
+            break
+        column[row] = line
+    return column
+
+
+def _are_figures(columns: Sequence[dict[int, Line]]) -> bool:
+    """Whether columns are a table of figures: at least three rows of short cells, with digits in a later column."""
+    if len(columns[0]) < 3:
+        return False
+    for column in columns:
+        if sum(len(line.text) for line in column.values()) > _MAX_MEAN_FIGURE_CHARACTERS * len(column):
+            return False
+    with_digits = [sum(any(map(str.isdigit, line.text)) for line in column.values()) for column in columns[1:]]
+    return any(2 * count >= len(column) for count, column in zip(with_digits, columns[1:], strict=True))
+
+
+def _rows_of(columns: Sequence[dict[int, Line]]) -> Iterator[Line]:
+    for row in columns[0]:
+        yield make_line([cell for column in columns if row in column for cell in column[row].cells])
 
 
 def _find_gutter(lines: Sequence[Line]) -> float | None:
@@ -188,6 +218,8 @@ def without_running_lines(pages: Sequence[Sequence[Line]], *, body_size: float) 
         by_height = sorted(page, key=lambda line: -line.baseline)
         for edge, near in (("top", by_height[:_EDGE_LINES]), ("bottom", by_height[-_EDGE_LINES:])):
             for line in near:
+                if line.table is not None:  # a table over several pages repeats its header
+                    continue
                 for pattern in _running_patterns(line, number, body_size):
                     occurrences[edge, pattern].append((number, line))
     enough = max(3, -(-len(pages) // 3))
@@ -213,54 +245,3 @@ def _running_patterns(line: Line, page: int, body_size: float) -> Iterator[str]:
     yield "#" if _ROMAN.fullmatch(text) else re.sub(r"\d+", "#", text)
     for number in re.findall(r"^\d{1,5}(?=\D|$)|(?<!\d)\d{1,5}$", text):
         yield f"page + {int(number) - page}"
-
-
-def collect_words(pages: Iterable[Iterable[Line]]) -> frozenset[str]:
-    """The words of the document that no line end breaks; `join_lines` uses them to join broken words."""
-    known_words: set[str] = set()
-    broken = False
-    for page in pages:
-        for line in page:
-            words = _WORD.findall(line.text.casefold())
-            if broken:
-                words = words[1:]
-            broken = bool(_BROKEN_WORD.search(line.text[-_MAX_WORD_CHARACTERS:]))
-            known_words.update(words[:-1] if broken else words)
-    return frozenset(known_words | {part for word in known_words for part in re.split("[-‐]", word)})
-
-
-def join_lines(first: str, second: str, known_words: frozenset[str]) -> str:
-    """Two lines as one; a word that was broken between them is joined.
-
-    join_lines("robo-", "tics is", ...) -> "robotics is"; join_lines("state-of-the-", "art", ...) -> "state-of-the-art"
-    """
-    if not first or not second:
-        return first or second
-    if first[-1] == "\u00ad":
-        return first[:-1] + second
-    head, tail = _BROKEN_WORD.search(first[-_MAX_WORD_CHARACTERS:]), _WORD.match(second)
-    if head and tail:
-        return (first[:-1] if _is_one_word(head[1], tail[0], known_words) else first) + second
-    if _UNSPACED.match(first[-1]) and _UNSPACED.match(second[0]):
-        return first + second
-    return f"{first} {second}"
-
-
-def _is_one_word(head: str, tail: str, known_words: frozenset[str]) -> bool:
-    """Whether a hyphen at a line end only breaks a word, judged by the document's other words."""
-    whole, compound = f"{head}{tail}".casefold(), f"{head}-{tail}".casefold()
-    if compound in known_words or not tail[0].islower() or not head[-1].isalpha():
-        return False
-    if whole in known_words:
-        return True
-    # "state-of-the-" is a compound already; "long-" and "term" are words of their own.
-    parts = {head.casefold(), tail.casefold()}
-    return not re.search("[-‐]", head) and not (parts <= known_words and len(head) > 1)
-
-
-def contents_entry(text: str) -> str | None:
-    """A line of a table of contents without its dots, "Pumps … 12"; None if it is none."""
-    if len(text) > _MAX_CONTENTS_LINE_CHARACTERS or not text[-1:].isalnum():
-        return None
-    parts = _DOT_LEADERS.split(text)
-    return " … ".join(parts) if len(parts) == 2 and all(parts) and len(parts[1]) <= 6 else None

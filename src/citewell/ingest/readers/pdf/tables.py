@@ -1,10 +1,10 @@
 """Find tables among the lines of a page. Pure; what is not clearly a table stays text."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import mean
 
-from citewell.ingest.readers.pdf.layout import Line, Piece, contents_entry, join_lines
+from citewell.ingest.readers.pdf.lines import Line, Piece, contents_entry, join_lines
 
 _MAX_COLUMNS = 20
 _MAX_AVERAGE_CELL_CHARACTERS = 80  # longer cells are columns of prose
@@ -32,6 +32,14 @@ def table_at(lines: Sequence[Line], start: int, known_words: frozenset[str]) -> 
     if narrowest < (1.5 if len(full) == 2 else 0.5) * em:  # two lines of justified prose may have gaps by chance
         return "", stop
     return _pipe_table(_make_rows(run, columns, known_words), len(columns)), stop
+
+
+def ruled_table_at(lines: Sequence[Line], start: int) -> tuple[str, int]:
+    """The ruled table that begins at this line, as a pipe table without empty columns, and the first line after it."""
+    rows = list(takewhile(lambda line: line.table == lines[start].table, lines[start:]))
+    columns = [column for column in range(len(rows[0].cells)) if any(row.cells[column].text for row in rows)]
+    cells = [{number: row.cells[column].text for number, column in enumerate(columns)} for row in rows]
+    return _pipe_table(cells, len(columns)), start + len(rows)
 
 
 def _find_extent(lines: Sequence[Line], start: int) -> tuple[int, Columns]:

@@ -8,7 +8,7 @@ are not read.
 import re
 from collections.abc import Mapping
 
-from citewell.ingest.readers.rst.inline import render_inline
+from citewell.ingest.readers.rst.inline import render_inline, render_role
 from citewell.ingest.readers.rst.output import RstOutput, indent_of
 from citewell.ingest.readers.rst.syntax import (
     ADORNMENT,
@@ -37,6 +37,8 @@ from citewell.ingest.readers.rst.tables import (
     simple_table,
 )
 from citewell.models import ParsedDocument
+
+__all__ = ["read_rst", "render_role"]
 
 _BULLET = re.compile(r"(?P<marker>[*+•‣⁃-])(?: +|$)")
 _NUMBER = re.compile(r"(?P<marker>\(?(?:#|\d{1,9}|[A-Za-z]|[ivxlc]{2,6}|[IVXLC]{2,6})[.)])(?: +|$)")

@@ -52,6 +52,11 @@ def render_inline(text: str, targets: Targets) -> str:
     return _MARKUP.sub(lambda match: _keep_line_count(_render_markup(match, targets), match[0].count("\n")), text)
 
 
+def render_role(name: str, content: str) -> str:
+    """The text of a role, without the labels of a file: ("ref", "this <x>") -> "this"."""
+    return _render_role(name.rpartition(":")[2].lower(), content, Targets())
+
+
 def label_key(name: str) -> str:
     """A label as references are matched: lower case, single spaces."""
     return _WHITESPACE.sub(" ", name.strip().strip("`")).lower()

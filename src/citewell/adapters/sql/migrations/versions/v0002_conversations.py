@@ -95,6 +95,7 @@ def _hash_texts(documents: str, chunks: str) -> None:
 
 
 def _create_conversations() -> None:
+    """Another program may have made these tables, by the same contract; `v0004_adopted_tables` adds what they lack."""
     op.create_table(
         "sessions",
         sa.Column("session_id", sa.Uuid, primary_key=True),
@@ -102,6 +103,7 @@ def _create_conversations() -> None:
         sa.Column("last_active", _MOMENT, nullable=False, server_default=sa.func.now()),
         sa.Column("project_id", sa.Uuid, nullable=False),
         sa.Column("owner", sa.String, nullable=False, server_default=sa.text("''")),
+        if_not_exists=True,
     )
     op.create_table(
         "conversations",
@@ -115,6 +117,8 @@ def _create_conversations() -> None:
         sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
         sa.Column("complete", sa.Boolean, nullable=False),
         sa.Column("once", sa.String(64), unique=True),
+        if_not_exists=True,
     )
-    op.create_index("idx_conversations_session", "conversations", ["session_id"])
-    op.create_index("idx_conversations_timestamp", "conversations", [sa.text("timestamp DESC")])
+    newest_first = [sa.text("timestamp DESC")]
+    op.create_index("idx_conversations_session", "conversations", ["session_id"], if_not_exists=True)
+    op.create_index("idx_conversations_timestamp", "conversations", newest_first, if_not_exists=True)

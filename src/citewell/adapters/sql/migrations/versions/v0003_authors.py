@@ -1,4 +1,7 @@
-"""What authors want to know: votes of readers, questions without an answer, how ingests went, the last evaluation."""
+"""What authors want to know: questions without an answer, how ingests went, the last evaluation.
+
+The votes of readers are added by the next step, which knows what to do if another program made the table.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,8 +15,6 @@ _JSON = sa.JSON().with_variant(JSONB(), "postgresql")
 
 
 def upgrade() -> None:
-    op.add_column("conversations", sa.Column("feedback", sa.String))
-    op.create_index("ix_conversations_feedback", "conversations", ["feedback"])
     op.create_table(
         "gaps",
         sa.Column("project_id", sa.Uuid, primary_key=True),

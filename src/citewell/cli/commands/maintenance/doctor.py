@@ -1,4 +1,4 @@
-"""`citewell doctor`: checks the library and the index, and repairs them."""
+"""`citewell doctor`: checks the database, the library in it and the index, and repairs what can be repaired."""
 
 import sys
 
@@ -12,16 +12,21 @@ from citewell.cli.options import command
 @click.option("--vacuum", is_flag=True, help="Also erase every byte of deleted text from disk.")
 @command
 async def doctor(fix: bool, vacuum: bool) -> None:
-    """Check that the library and the index agree and that nothing is left of deleted documents.
+    """Check that the database is intact, that the library and the index agree, and that nothing is left of deleted
+    documents.
 
     Exit code 0: no problem. 1: there are problems. 3: there were problems, and all are repaired.
     """
-    from citewell import wiring
+    from citewell import home, wiring
     from citewell.ingest.doctor import examine, mend
     from citewell.ingest.flow import rebuild_index
     from citewell.settings import read_settings
 
-    async with wiring.open_for_ingest(read_settings(), wait=True, on_wait=lambda: None) as engines:
+    settings = read_settings()
+    if problem := await home.examine_database(settings):
+        click.echo(f"database: {problem}")
+        sys.exit(1)
+    async with wiring.open_for_ingest(settings, wait=True, on_wait=lambda: None) as engines:
         faults = await examine(engines)
         for fault in faults:
             click.echo(fault)

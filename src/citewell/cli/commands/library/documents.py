@@ -80,7 +80,8 @@ async def show_document(document: str, project: str, server: Server | None, as_j
         click.echo(f"{name:12} {value}")
     for chunk, label in zip(chunks, labels, strict=True):
         page = f" page {chunk['page']}" if chunk["page"] else ""
-        click.echo(f"{chunk['index']:4}  {chunk['id']}  line {chunk['line']}{page}  {label}")
+        number = "stored whole" if chunk["index"] is None else f"{chunk['index']:4}  {chunk['id']}"
+        click.echo(f"{number}  line {chunk['line']}{page}  {label}")
 
 
 @documents.command(name="delete")
@@ -201,7 +202,7 @@ def _server_document_json(document: "Document") -> dict[str, Any]:
 
 def _chunk_json(chunk: Chunk) -> dict[str, Any]:
     return {
-        "id": chunk.id,
+        "id": chunk.public_id,
         "index": chunk.index,
         "section": chunk.section,
         "start": chunk.start,

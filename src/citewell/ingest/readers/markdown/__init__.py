@@ -2,22 +2,22 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from citewell.ingest.readers.mdx import heading_id, plain_markdown, split_frontmatter
+from citewell.ingest.readers.markdown.frontmatter import frontmatter_fields, split_frontmatter
+from citewell.ingest.readers.markdown.includes import Includes, expand_includes
+from citewell.ingest.readers.markdown.page import heading_id, plain_markdown
 from citewell.models import Block, BlockKind, ParsedDocument
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is ten times as fast
-_ITEM_ENDS = (yaml.ScalarEvent, yaml.AliasEvent, yaml.CollectionEndEvent)
-_NULLS = frozenset({"~", "null", "Null", "NULL"})
-_MAX_YAML_DEPTH = 50
+__all__ = ["Includes", "plain_markdown", "read_markdown", "without_emphasis"]
+
+_MAX_TITLE_CHARACTERS = 300
 _EMPHASIS = re.compile(r"(\*\*|__|\*|(?<!\w)_|`+|~~)(?=\S)(.+?)(?<=\S)\1")
 
 
@@ -34,57 +34,35 @@ _MDX_PARSER = _make_parser(indented_code=False)
 _MARKDOWN_PARSER = _make_parser(indented_code=True)
 
 
-def read_markdown(source: str, *, mdx: bool, fallback_title: str) -> ParsedDocument:
+def read_markdown(source: str, *, mdx: bool, fallback_title: str, includes: Includes | None = None) -> ParsedDocument:
     """Parse a source. The title is the frontmatter's, the first heading's or the fallback."""
-    frontmatter, body = split_frontmatter(source)
+    frontmatter, unexpanded = split_frontmatter(source)
+    expanded = expand_includes(unexpanded, includes)
+    body = expanded.source
     text = plain_markdown(body)
     blocks = _add_anchors(_find_blocks((_MDX_PARSER if mdx else _MARKDOWN_PARSER).parse(text), text), text, body)
-    fields = _frontmatter_fields(frontmatter)
+    fields = frontmatter_fields(frontmatter)
     title = without_emphasis(fields.get("title", ""))
     if not title:
         title = next((block.title for block in blocks if block.kind == "heading" and block.level == 1), "")
     slug = fields.get("slug", "") or fields.get("id", "")
-    return ParsedDocument(title=title or fallback_title, text=text, blocks=blocks, slug=slug)
+    warnings = [_missing_includes(expanded.missing)] if expanded.missing and includes and includes.root else []
+    return ParsedDocument(
+        *(title or fallback_title, text, blocks, slug), lines=expanded.lines, warnings=tuple(warnings)
+    )
+
+
+def _missing_includes(targets: Sequence[str]) -> str:
+    if len(targets) == 1:
+        return f"left out an included file that is not in the ingested folder: {targets[0]}"
+    names = ", ".join(targets[:2]) + (", …" if len(targets) > 2 else "")
+    return f"left out {len(targets)} included files that are not in the ingested folder: {names}"
 
 
 def without_emphasis(markdown: str) -> str:
-    """A line of Markdown without its emphasis marks: "**Why** `x`" -> "Why x"."""
+    """A line of Markdown without its emphasis marks, cut to the length of a title: "**Why** `x`" -> "Why x"."""
+    markdown = markdown[:_MAX_TITLE_CHARACTERS]
     return _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", markdown)).strip()
-
-
-def _frontmatter_fields(frontmatter: str) -> dict[str, str]:
-    """The top-level string values of the frontmatter, unchanged.
-
-    The YAML is read as a stream of events, and nested values are skipped: a few lines of YAML can expand to
-    gigabytes, nest until libyaml crashes or hangs, or contain an invalid date.
-    """
-    fields: dict[str, str] = {}
-    depth, name, expects_name = 0, "", True
-    try:
-        for event in yaml.parse(frontmatter, _Loader):
-            if isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-            if depth == 1 and isinstance(event, _ITEM_ENDS):
-                text = _scalar_text(event)
-                if expects_name:
-                    name = text
-                elif text:
-                    fields[name] = text
-                expects_name = not expects_name
-            if isinstance(event, yaml.CollectionStartEvent):
-                if depth > _MAX_YAML_DEPTH or not (depth or isinstance(event, yaml.MappingStartEvent)):
-                    return {}
-                depth += 1
-    except yaml.YAMLError:
-        return {}  # a page with broken frontmatter still has text worth answering from
-    return fields
-
-
-def _scalar_text(event: yaml.Event) -> str:
-    """A scalar's text on one line; "" for a nested value or null."""
-    if not isinstance(event, yaml.ScalarEvent) or (event.implicit[0] and event.value in _NULLS):
-        return ""
-    return " ".join(event.value.split())
 
 
 def _add_anchors(blocks: Sequence[Block], text: str, body: str) -> tuple[Block, ...]:
@@ -128,7 +106,20 @@ def _find_blocks(tokens: list[Token], text: str) -> tuple[Block, ...]:
             kind = "list" if group is not None else "text"
         start, end = line_starts[token.map[0]], min(line_starts[token.map[1]], len(text))
         blocks.append(Block(kind, start, end, group=group, level=level, title=title))
-    return tuple(blocks)
+    return tuple(_fill_gaps(blocks, text))
+
+
+def _fill_gaps(blocks: Sequence[Block], text: str) -> Iterator[Block]:
+    """The blocks, and one for text that none has: the parser gives up on lists and quotations nested too deeply."""
+    end = 0
+    for block in (*blocks, None):
+        gap = text[end : block.start if block else len(text)]
+        if gap.strip():
+            start = end + len(gap) - len(gap.lstrip("\n"))
+            yield Block("text", start, end + len(gap))
+        if block:
+            yield block
+            end = max(end, block.end)
 
 
 _GROUP_TOKENS = frozenset({"bullet_list_open", "ordered_list_open", "table_open", "blockquote_open"})

@@ -1,0 +1,1 @@
+"""`citewell projects` and `citewell documents`: what is indexed."""

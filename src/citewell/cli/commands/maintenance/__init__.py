@@ -1,0 +1,1 @@
+"""Commands that check, save and restore a home folder."""
