@@ -144,7 +144,11 @@ def build(folder: Path, chunks: int, topics: Matrix, near: Mapping[int, Vector])
 
     began = perf_counter()
     builder = QdrantEdgeBuilder(folder, model=MiniLmEmbedder.model, dimensions=MiniLmEmbedder.dimensions)
-    builder.publish(asyncio.run(builder.stage(changes(), base=None)))
+
+    async def build() -> None:
+        await builder.publish(await builder.stage(changes(), base=None))
+
+    asyncio.run(build())
     print("\r", end="")
     return perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 

@@ -33,7 +33,7 @@ class Store:
 
     async def publish(self, *changes: Change, base: int | None = None) -> int:
         generation = await self.builder.stage(_each(changes), base=base)
-        self.builder.publish(generation)
+        await self.builder.publish(generation)
         return generation
 
 
@@ -156,9 +156,9 @@ async def test_readers_see_a_generation_only_once_it_is_published(store: Store) 
     base = await store.publish(Change(entries=[entry("old", EAST)]))
     staged = await store.builder.stage(_each([Change(entries=[entry("new", NORTH, document="b.md")])]), base=base)
     assert (await store.index.frequencies(OURS, []))[0] == 1
-    assert store.builder.fault_of(staged) is None
-    store.builder.publish(staged)
-    store.builder.publish(staged)
+    assert await store.builder.fault_of(staged) is None
+    await store.builder.publish(staged)
+    await store.builder.publish(staged)
     assert (await store.index.frequencies(OURS, []))[0] == 2
 
 
@@ -207,7 +207,7 @@ async def test_another_model_is_refused_with_both_names(store: Store, tmp_path: 
     other = Store(tmp_path / "index", model="newer")
     with pytest.raises(IndexMismatch, match=r"test.*newer"):
         await other.index.search(OURS, vector=EAST, words="", limit=5)
-    assert other.builder.fault_of(generation)
+    assert await other.builder.fault_of(generation)
 
 
 async def test_scores_are_read_on_the_scale_of_the_index_and_of_those_built_on_it(store: Store) -> None:
@@ -218,7 +218,7 @@ async def test_scores_are_read_on_the_scale_of_the_index_and_of_those_built_on_i
     assert found.score == pytest.approx(scale.read(0.5**0.5), abs=1e-3)
     assert found.cosine == pytest.approx(0.5**0.5, abs=1e-3)
     assert found.score < 0.5
-    assert store.builder.fault_of(base) is None
+    assert await store.builder.fault_of(base) is None
     await store.publish(Change(entries=[entry("more", UP, document="b.md")]), base=base)
     assert await store.index.scale() == scale
     await store.publish(Change(entries=[entry("text", EAST)]))
@@ -282,7 +282,7 @@ async def test_an_index_of_another_version_is_not_blamed_on_the_model(store: Sto
     made.write_text(json.dumps({"format": 0, "model": "test", "dimensions": SIZE}))
     with pytest.raises(IndexMismatch, match=r"another version of Citewell; run `citewell doctor --fix`"):
         await store.index.search(OURS, vector=EAST, words="", limit=5)
-    assert store.builder.fault_of(generation)
+    assert await store.builder.fault_of(generation)
 
 
 @pytest.mark.parametrize("bad", [np.full((1, SIZE), np.nan), np.ones((1, SIZE + 1)), np.ones(SIZE)])
@@ -303,25 +303,25 @@ async def test_a_generation_of_many_chunks_holds_every_one(store: Store) -> None
 
 
 async def test_a_builder_knows_its_generations_and_their_model(store: Store, tmp_path: Path) -> None:
-    assert store.builder.current_generation() is None
-    assert store.builder.fault_of(1) == "is missing"
-    assert store.builder.embedding_model_of(1) is None
+    assert await store.builder.current_generation() is None
+    assert await store.builder.fault_of(1) == "is missing"
+    assert await store.builder.embedding_model_of(1) is None
     first = await store.publish(Change(entries=[entry("old", EAST)]))
     staged = await store.builder.stage(_each([]), base=first)
-    assert (store.builder.current_generation(), store.builder.fault_of(staged)) == (first, None)
-    assert Store(tmp_path / "index", model="newer").builder.embedding_model_of(first) == "test"
+    assert (await store.builder.current_generation(), await store.builder.fault_of(staged)) == (first, None)
+    assert await Store(tmp_path / "index", model="newer").builder.embedding_model_of(first) == "test"
 
 
 async def test_a_builder_lists_every_chunk_of_a_generation(store: Store) -> None:
     entries = [entry("first", EAST), entry("second", NORTH, document="b.md")]
     generation = await store.publish(Change(entries=entries))
-    listed = sorted(store.builder.contents(generation))
+    listed = sorted([row async for row in store.builder.contents(generation)])
     assert listed == sorted((each.chunk.id, each.chunk.text) for each in entries)
 
 
 async def test_what_a_dead_run_left_is_listed_and_removed_and_the_published_generation_stays(store: Store) -> None:
     published = await store.publish(Change(entries=[entry("kept", EAST)]))
-    assert store.builder.leftovers() == []
+    assert await store.builder.leftovers() == []
 
     async def dies() -> AsyncIterator[Change]:
         yield Change(entries=[entry("lost", NORTH)])
@@ -330,8 +330,8 @@ async def test_what_a_dead_run_left_is_listed_and_removed_and_the_published_gene
     with pytest.raises(RuntimeError):
         await store.builder.stage(dies(), base=published)
     unused = await store.builder.stage(_each([]), base=published)
-    assert str(unused) in store.builder.leftovers()
-    store.builder.remove_leftovers()
-    assert store.builder.leftovers() == []
-    assert store.builder.fault_of(unused) == "is missing"
+    assert str(unused) in await store.builder.leftovers()
+    await store.builder.remove_leftovers()
+    assert await store.builder.leftovers() == []
+    assert await store.builder.fault_of(unused) == "is missing"
     assert [one.chunk.text for one in await store.index.search(OURS, vector=EAST, words="", limit=5)] == ["kept"]

@@ -1,7 +1,5 @@
 """Check that library and index are intact and agree, and that nothing is left of deleted documents; repair them."""
 
-import asyncio
-
 from citewell.errors import IndexUnavailable, OtherModel
 from citewell.ingest.flow import IngestEngines, rebuild_index
 
@@ -10,7 +8,7 @@ async def examine(engines: IngestEngines) -> list[str]:
     """Every problem, one line each; empty when nothing is wrong."""
     problems = [f"library: {problem}" for problem in await engines.audit.audit()]
     problems += [f"index: {problem}" for problem in await _find_index_problems(engines)]
-    problems += [f"index: {name} is left over" for name in engines.index_builder.leftovers()]
+    problems += [f"index: {name} is left over" for name in await engines.index_builder.leftovers()]
     return problems
 
 
@@ -20,7 +18,7 @@ async def mend(engines: IngestEngines) -> None:
     await engines.audit.repair()
     if await _find_index_problems(engines):
         await rebuild_index(engines)
-    engines.index_builder.remove_leftovers()
+    await engines.index_builder.remove_leftovers()
 
 
 async def _find_index_problems(engines: IngestEngines) -> list[str]:
@@ -29,15 +27,15 @@ async def _find_index_problems(engines: IngestEngines) -> list[str]:
     stored = {chunk.id: hash(chunk.text) async for batch in engines.library.chunks() for _, chunk in batch}
     if generation is None:
         return ["there is no index for the documents of the library"] if stored else []
-    if (model := builder.embedding_model_of(generation)) not in (None, engines.embedder.model):
+    if (model := await builder.embedding_model_of(generation)) not in (None, engines.embedder.model):
         return [str(OtherModel(made=str(model), configured=engines.embedder.model))]
-    if fault := await asyncio.to_thread(builder.fault_of, generation):
+    if fault := await builder.fault_of(generation):
         return [f"generation {generation} {fault}"]
     problems = []
-    if (published := builder.current_generation()) != generation:
+    if (published := await builder.current_generation()) != generation:
         problems.append(f"generation {generation} matches the library, but {published or 'none'} is published")
     try:
-        indexed = {chunk: hash(text) for chunk, text in builder.contents(generation)}
+        indexed = {chunk: hash(text) async for chunk, text in builder.contents(generation)}
     except IndexUnavailable:
         return [*problems, f"generation {generation} cannot be read"]
     if missing := stored.keys() - indexed.keys():

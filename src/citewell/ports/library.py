@@ -1,6 +1,6 @@
 """The library of documents, and the builder of the index."""
 
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -25,18 +25,18 @@ class Change:
 class IndexBuilder(Protocol):
     """Builds generations of the index and publishes them to readers; for one writer at a time."""
 
-    def fault_of(self, generation: int) -> str | None:
+    async def fault_of(self, generation: int) -> str | None:
         """Why no other generation can be built on this one: "is missing", "is damaged: …"; None if nothing is wrong.
 
         Reads all its files. It must have been built by this version with the configured model.
         """
         ...
 
-    def embedding_model_of(self, generation: int) -> str | None:
+    async def embedding_model_of(self, generation: int) -> str | None:
         """The embedding model of a generation; None if there is no such generation, or it does not tell."""
         ...
 
-    def current_generation(self) -> int | None:
+    async def current_generation(self) -> int | None:
         """The generation that readers use; None before the first publish."""
         ...
 
@@ -44,21 +44,23 @@ class IndexBuilder(Protocol):
         """Build a generation from the base, or from nothing. Readers don't see it before it is published."""
         ...
 
-    def contents(self, generation: int) -> Iterator[tuple[str, str]]:
+    def contents(self, generation: int) -> AsyncIterator[tuple[str, str]]:
         """The id and text of every chunk in a generation; raises IndexUnavailable if it cannot be read."""
         ...
 
-    def leftovers(self) -> list[str]:
+    async def leftovers(self) -> list[str]:
         """Names of unfinished generations that a crashed run left, and of generations that nobody uses."""
         ...
 
-    def remove_leftovers(self) -> None:
+    async def remove_leftovers(self) -> None:
         """Delete the leftovers."""
         ...
 
-    def publish(self, generation: int) -> None:
+    async def publish(self, generation: int) -> None:
         """Make a staged generation the one that readers use. Idempotent."""
         ...
+
+    async def close(self) -> None: ...
 
 
 class Library(Protocol):

@@ -2,13 +2,11 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
-from uuid import uuid5
 
-import numpy as np
 from qdrant_edge import (
     Distance,
     EdgeConfig,
@@ -31,20 +29,14 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
+from citewell.adapters.index_origin import DENSE_VECTORS, FORMAT, SPARSE_VECTORS, IndexOrigin
+from citewell.adapters.points import to_point
 from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import Manifest, find_damage, read_manifest, seal, write_manifest
-from citewell.adapters.qdrant_edge.points import chunk_terms, to_payload
-from citewell.adapters.qdrant_edge.shard import (
-    DENSE_VECTORS,
-    FORMAT,
-    SPARSE_VECTORS,
-    OpenGeneration,
-    translated_errors,
-)
+from citewell.adapters.qdrant_edge.shard import OpenGeneration, translated_errors
 from citewell.adapters.qdrant_edge.sparse_files import used_bytes
 from citewell.errors import StoreUnavailable
 from citewell.ports import Change, Entry
-from citewell.text import detect_language, sentence_stems, stems
 
 _POINTS_PER_UPSERT = 256
 # Points after which a shard under construction is closed and opened again: what it has written is then mapped anew
@@ -62,11 +54,14 @@ class QdrantEdgeBuilder:
 
     def __init__(self, folder: Path, *, model: str, dimensions: int) -> None:
         self._generations = Generations(folder)
-        self._model = model
         self._dimensions = dimensions
+        self._configured = IndexOrigin.configured(model=model, dimensions=dimensions)
         self._manifest = Manifest(FORMAT, model, dimensions)
 
-    def fault_of(self, generation: int) -> str | None:
+    async def fault_of(self, generation: int) -> str | None:
+        return await asyncio.to_thread(self._fault_of, generation)
+
+    def _fault_of(self, generation: int) -> str | None:
         folder = self._generations.path(generation)
         try:
             manifest = read_manifest(folder)
@@ -74,23 +69,21 @@ class QdrantEdgeBuilder:
             return f"is damaged: {error}"
         if manifest is None:
             return "is missing"
-        if manifest.model != self._model:
-            return f"was made with the embedding model {manifest.model}"
-        if replace(manifest, scale=None, files=None) != self._manifest:
-            return "was made by another version of Citewell"
+        if fault := manifest.origin.fault(self._configured):
+            return fault
         if manifest.files is None:
             return "has no checksums, because an earlier version of Citewell made it"
         damage = find_damage(folder, manifest)
         return f"is damaged: {damage}" if damage else None
 
-    def embedding_model_of(self, generation: int) -> str | None:
+    async def embedding_model_of(self, generation: int) -> str | None:
         try:
             manifest = read_manifest(self._generations.path(generation))
         except ValueError:
             return None
         return manifest.model if manifest else None
 
-    def current_generation(self) -> int | None:
+    async def current_generation(self) -> int | None:
         return self._generations.published()
 
     async def stage(self, changes: AsyncIterator[Change], *, base: int | None) -> int:
@@ -114,32 +107,35 @@ class QdrantEdgeBuilder:
         await asyncio.to_thread(self._generations.move_into_place, number, folder)
         return number
 
-    def publish(self, generation: int) -> None:
+    async def publish(self, generation: int) -> None:
         self._generations.publish(generation)
-        self.remove_leftovers()
-
-    def leftovers(self) -> list[str]:
-        return self._generations.leftovers()
-
-    def remove_leftovers(self) -> None:
         self._generations.remove_leftovers()
 
-    def contents(self, generation: int) -> Iterator[tuple[str, str]]:
+    async def close(self) -> None:
+        pass
+
+    async def leftovers(self) -> list[str]:
+        return self._generations.leftovers()
+
+    async def remove_leftovers(self) -> None:
+        self._generations.remove_leftovers()
+
+    async def contents(self, generation: int) -> AsyncIterator[tuple[str, str]]:
+        opened = await asyncio.to_thread(self._open, generation)
+        try:
+            offset = None
+            while True:
+                rows, offset = await asyncio.to_thread(_scroll, opened.shard, offset)
+                for row in rows:
+                    yield row
+                if offset is None:
+                    return
+        finally:
+            opened.close()
+
+    def _open(self, generation: int) -> OpenGeneration:
         with translated_errors():
-            opened = OpenGeneration.open(self._generations, generation, model=self._model)
-            try:
-                offset = None
-                while True:
-                    points, offset = opened.shard.scroll(
-                        ScrollRequest(offset=offset, limit=_POINTS_PER_SCROLL, with_payload=True)
-                    )
-                    for point in points:
-                        payload = cast("dict[str, Any]", point.payload)
-                        yield payload["id"], payload["text"]
-                    if offset is None:
-                        return
-            finally:
-                opened.close()
+            return OpenGeneration.open(self._generations, generation, configured=self._configured)
 
     def _create_or_copy(self, folder: Path, base: int | None) -> EdgeShard:
         """An empty shard, or a copy of the base generation's."""
@@ -160,10 +156,10 @@ class QdrantEdgeBuilder:
             str(shard_folder),
             EdgeConfig(vectors={DENSE_VECTORS: dense}, sparse_vectors={SPARSE_VECTORS: sparse}, wal_enabled=False),
         )
-        shard.update(UpdateOperation.create_field_index("project", KeywordIndexParams(is_tenant=True)))
-        for field in ("document", "section", "chapter"):
+        shard.update(UpdateOperation.create_field_index("project_id", KeywordIndexParams(is_tenant=True)))
+        for field in ("document_id", "section", "chapter"):
             shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams()))
-        for field in ("source", "addresses"):
+        for field in ("filename", "matchable_urls"):
             shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams(prefix=True)))
         whole_words = TextIndexParams(tokenizer=TokenizerType.Whitespace, lowercase=False, memory=Memory.Cold)
         shard.update(UpdateOperation.create_field_index("words", whole_words))
@@ -174,25 +170,16 @@ class QdrantEdgeBuilder:
         _require_space(self._generations.folder, _SPACE_FACTOR * new_bytes)
         if change.remove:
             document_ids = [str(document_id) for document_id in change.remove]
-            removed = Filter(must=[FieldCondition("document", match=MatchAny(document_ids))])
+            removed = Filter(must=[FieldCondition("document_id", match=MatchAny(document_ids))])
             shard.update(UpdateOperation.delete_points_by_filter(removed))
         points = [self._point(entry) for entry in change.entries]
         for start in range(0, len(points), _POINTS_PER_UPSERT):
             shard.update(UpdateOperation.upsert_points(points[start : start + _POINTS_PER_UPSERT]))
 
     def _point(self, entry: Entry) -> Point:
-        vectors, chunk = entry.embedding.vectors, entry.chunk
-        # The engine accepts NaN and keeps half of a batch that it refuses, so invalid vectors must not reach it.
-        if vectors.ndim != 2 or vectors.shape[1] != self._dimensions or not np.isfinite(vectors).all():
-            raise StoreUnavailable(f"{chunk.source}: the embedder gave vectors that cannot be stored ({vectors.shape})")
-        language = detect_language(chunk.text)
-        text_stems = sentence_stems(chunk.text, language)
-        terms = chunk_terms(text_stems, stems(chunk.label, language))
-        return Point(
-            str(uuid5(entry.project, chunk.id)),
-            {DENSE_VECTORS: cast("list[list[float]]", vectors), SPARSE_VECTORS: SparseVector(*terms)},
-            to_payload(entry, text_stems),
-        )
+        point = to_point(entry, dimensions=self._dimensions)
+        vectors = cast("list[list[float]]", point.vectors)
+        return Point(str(point.id), {DENSE_VECTORS: vectors, SPARSE_VECTORS: SparseVector(*point.terms)}, point.payload)
 
 
 def _require_space(folder: Path, bytes_to_write: int) -> None:
@@ -202,6 +189,15 @@ def _require_space(folder: Path, bytes_to_write: int) -> None:
             f"there is not enough free space for the index: {needed / 1e6:.0f} MB are needed, and {free / 1e6:.0f} MB "
             "are free. Free some and run it again; until then, answers come from the index as it was"
         )
+
+
+def _scroll(shard: EdgeShard, offset: Any) -> tuple[list[tuple[str, str]], Any]:
+    """Id and text of the next chunks, and where to go on; None at the end."""
+    with translated_errors():
+        request = ScrollRequest(offset=offset, limit=_POINTS_PER_SCROLL, with_payload=True)
+        points, next_offset = shard.scroll(request)
+    payloads = [cast("dict[str, Any]", point.payload) for point in points]
+    return [(payload["chunk_id"], payload["text"]) for payload in payloads], next_offset
 
 
 def _reopen(shard: EdgeShard, folder: Path) -> EdgeShard:

@@ -30,16 +30,11 @@ from qdrant_edge import (
     SparseVector,
 )
 
+from citewell.adapters.index_origin import DENSE_VECTORS, MENDED_BY_DOCTOR, SPARSE_VECTORS, IndexOrigin
+from citewell.adapters.points import normalize_url, query_terms, to_passages
 from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import fingerprint
-from citewell.adapters.qdrant_edge.points import normalize_url, query_terms, to_passages
-from citewell.adapters.qdrant_edge.shard import (
-    DENSE_VECTORS,
-    MENDED_BY_DOCTOR,
-    SPARSE_VECTORS,
-    OpenGeneration,
-    translated_errors,
-)
+from citewell.adapters.qdrant_edge.shard import OpenGeneration, translated_errors
 from citewell.errors import EmptyKnowledgeBase, IndexUnavailable
 from citewell.models import NO_FILTERS, Filters, Passage, Vector
 from citewell.similarity_scale import SimilarityScale
@@ -66,8 +61,7 @@ class QdrantEdgeIndex:
     ) -> None:
         """`expected_generation` gives the one that the library names: without any, an empty folder is no fault."""
         self._generations = Generations(folder)
-        self._model = model
-        self._dimensions = dimensions
+        self._configured = IndexOrigin.configured(model=model, dimensions=dimensions)
         self._expected_generation = expected_generation
         self._current: OpenGeneration | None = None
         self._problem: str | None = None
@@ -145,7 +139,7 @@ class QdrantEdgeIndex:
         if self._refused and self._refused[0] == (number, fingerprint(folder)):
             raise IndexUnavailable(self._refused[1])
         try:
-            opened = OpenGeneration.open(self._generations, number, model=self._model)
+            opened = OpenGeneration.open(self._generations, number, configured=self._configured)
         except IndexUnavailable as error:
             self._refused = (number, fingerprint(folder)), str(error)
             raise
@@ -218,13 +212,13 @@ def fusion_query(
 
 def _conditions(project: UUID, filters: Filters) -> list[FieldCondition]:
     """What a chunk must match: first the project, then every filter that is set."""
-    conditions = [FieldCondition("project", match=MatchValue(str(project)))]
+    conditions = [FieldCondition("project_id", match=MatchValue(str(project)))]
     for field, value in (("section", filters.section), ("chapter", filters.chapter)):
         if value is not None:
             conditions.append(FieldCondition(field, match=MatchValue(value)))
     if filters.path is not None:
         is_folder = filters.path.endswith("/")
-        conditions.append(FieldCondition("source", match=(MatchPrefix if is_folder else MatchValue)(filters.path)))
+        conditions.append(FieldCondition("filename", match=(MatchPrefix if is_folder else MatchValue)(filters.path)))
     if filters.source_url_prefix is not None:
-        conditions.append(FieldCondition("addresses", match=MatchPrefix(normalize_url(filters.source_url_prefix))))
+        conditions.append(FieldCondition("matchable_urls", match=MatchPrefix(normalize_url(filters.source_url_prefix))))
     return conditions

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from citewell.adapters.index_origin import IndexOrigin
 from citewell.adapters.qdrant_edge.sparse_files import checksum
 from citewell.similarity_scale import SimilarityScale
 
@@ -32,6 +33,10 @@ class Manifest:
     scale: SimilarityScale | None = None
     files: Mapping[str, tuple[int, str]] | None = None
     """Size and checksum of each file, by its path; None before it is complete, or if an earlier version made it."""
+
+    @property
+    def origin(self) -> IndexOrigin:
+        return IndexOrigin(self.format, self.model, self.dimensions, self.scale)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

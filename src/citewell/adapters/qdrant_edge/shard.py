@@ -14,18 +14,13 @@ from typing import IO
 
 from qdrant_edge import EdgeShard
 
+from citewell.adapters.index_origin import MENDED_BY_DOCTOR, IndexOrigin
 from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import find_damage, read_manifest
-from citewell.errors import CitewellError, IndexMismatch, IndexUnavailable, OtherModel
-from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
+from citewell.errors import CitewellError, IndexUnavailable
+from citewell.similarity_scale import SimilarityScale
 
 _log = logging.getLogger("citewell.index")
-
-DENSE_VECTORS, SPARSE_VECTORS = "dense", "bm25"
-FORMAT = 4
-"""Version of the payload. When it is raised, the next ingest rebuilds the index from the library."""
-MENDED_BY_DOCTOR = "run `citewell doctor --fix` to rebuild it from the database; nothing has to be embedded again"
-"""Follows every error of an index that cannot be read."""
 
 
 class OpenGeneration:
@@ -49,7 +44,7 @@ class OpenGeneration:
         self._copy = copy
 
     @classmethod
-    def open(cls, generations: Generations, number: int, *, model: str) -> "OpenGeneration":
+    def open(cls, generations: Generations, number: int, *, configured: IndexOrigin) -> "OpenGeneration":
         """Open a generation whose files are intact.
 
         Raises FileNotFoundError if it is gone, IndexMismatch if this version with this model cannot use it, and
@@ -62,10 +57,7 @@ class OpenGeneration:
             raise _damaged(number, str(error)) from error
         if manifest is None:
             raise FileNotFoundError(folder)
-        if manifest.model != model:
-            raise OtherModel(made=manifest.model, configured=model)
-        if manifest.format != FORMAT:
-            raise IndexMismatch(f"the index was made by another version of Citewell; {MENDED_BY_DOCTOR}")
+        manifest.origin.require(configured)
         copy: Path | None = None
         lock = generations.lock(number)
         if lock is None:
@@ -80,7 +72,7 @@ class OpenGeneration:
                 raise _damaged(number, damage)
             with generations.exclusive_access(), translated_errors():
                 shard = EdgeShard.load(str(folder / "shard"))
-            return cls(number, shard, manifest.scale or IDENTITY_SCALE, generations, lock=lock, copy=copy)
+            return cls(number, shard, manifest.origin.similarity_scale, generations, lock=lock, copy=copy)
         except BaseException:
             _release(lock, copy)
             raise
