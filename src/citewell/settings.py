@@ -73,7 +73,11 @@ class Settings(BaseSettings):
         description="Length of the vectors. Required for models that Citewell does not know; OpenAI and Gemini "
         "(default 768) shorten their vectors to it.",
     )
-    index: Literal["qdrant-edge"] = Field("qdrant-edge", description="Vector store.")
+    index: Literal["auto", "embedded", "qdrant", "postgres"] = Field(
+        "auto",
+        description="Where the index is: `embedded` in the home folder, on a `qdrant` server, or in PostgreSQL with "
+        "pgvector (`postgres`, needs `DATABASE_URL`). `auto` is `qdrant` if `QDRANT_URL` is set, else `embedded`.",
+    )
     reranker: Literal["local", "cohere"] = Field(
         "local", description="Reranker; `cohere` sends the question and the passages to Cohere."
     )
@@ -204,9 +208,21 @@ class Settings(BaseSettings):
         return "gemini" if self.gemini_api_key else "openai" if self.openai_api_key else "none"
 
     @property
+    def index_engine(self) -> Literal["embedded", "qdrant", "postgres"]:
+        """The engine of the index, by `index` or by the URL that is set."""
+        if self.index != "auto":
+            return self.index
+        return "qdrant" if self.qdrant_url else "embedded"
+
+    @property
     def unsupported_policy(self) -> UnsupportedPolicy:
         """What becomes of unsupported sentences, by `unsupported` or its old name `strict`."""
         return "drop" if self.strict and "unsupported" not in self.model_fields_set else self.unsupported
+
+    @field_validator("index", mode="before")
+    @classmethod
+    def _old_name(cls, value: object) -> object:
+        return "embedded" if value == "qdrant-edge" else value
 
     @field_validator("cors_origins", mode="before")
     @classmethod

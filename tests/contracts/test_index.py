@@ -319,6 +319,15 @@ async def test_a_builder_lists_every_chunk_of_a_generation(store: Store) -> None
     assert listed == sorted((each.chunk.id, each.chunk.text) for each in entries)
 
 
+async def test_a_builder_gives_every_chunk_with_its_embedding(store: Store) -> None:
+    entries = [entry("first", EAST, NORTH), entry("second", UP, project=THEIRS)]
+    generation = await store.publish(Change(entries=entries))
+    exported = [each async for batch in store.builder.entries(generation) for each in batch]
+    for given, got in zip(entries, sorted(exported, key=lambda each: each.chunk.text), strict=True):
+        assert (got.project, got.chunk, got.embedding.spans) == (given.project, given.chunk, given.embedding.spans)
+        assert got.embedding.vectors == pytest.approx(given.embedding.vectors)
+
+
 async def test_what_a_dead_run_left_is_listed_and_removed_and_the_published_generation_stays(store: Store) -> None:
     published = await store.publish(Change(entries=[entry("kept", EAST)]))
     assert await store.builder.leftovers() == []

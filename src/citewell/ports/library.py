@@ -23,7 +23,11 @@ class Change:
 
 
 class IndexBuilder(Protocol):
-    """Builds generations of the index and publishes them to readers; for one writer at a time."""
+    """Builds generations of the index and publishes them to readers; for one writer at a time.
+
+    The embedded engine has one generation for all projects. On a server each project has its own generations, and a
+    builder is for one project.
+    """
 
     async def fault_of(self, generation: int) -> str | None:
         """Why no other generation can be built on this one: "is missing", "is damaged: …"; None if nothing is wrong.
@@ -46,6 +50,10 @@ class IndexBuilder(Protocol):
 
     def contents(self, generation: int) -> AsyncIterator[tuple[str, str]]:
         """The id and text of every chunk in a generation; raises IndexUnavailable if it cannot be read."""
+        ...
+
+    def entries(self, generation: int) -> AsyncIterator[Sequence[Entry]]:
+        """Every chunk of a generation with its embedding, in batches; raises as `contents` does."""
         ...
 
     async def leftovers(self) -> list[str]:
@@ -83,11 +91,14 @@ class Library(Protocol):
         ...
 
     def chunks(self, document_id: UUID | None = None) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
-        """Chunks with their project, in batches: of one document, or of all."""
+        """Chunks with their project, in batches: of one document, or of all that share an index generation."""
         ...
 
-    async def generation(self) -> int | None:
-        """The index generation that matches the library; None before the first ingest."""
+    async def generation(self, project: UUID | None = None) -> int | None:
+        """The index generation that matches the library; None before the first ingest.
+
+        Where projects have their own, that of `project`.
+        """
         ...
 
     async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -29,8 +29,7 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from citewell.adapters.index_origin import DENSE_VECTORS, FORMAT, SPARSE_VECTORS, IndexOrigin
-from citewell.adapters.points import to_point
+from citewell.adapters.index_format import DENSE_VECTORS, FORMAT, SPARSE_VECTORS, IndexOrigin, to_entry, to_point
 from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import Manifest, find_damage, read_manifest, seal, write_manifest
 from citewell.adapters.qdrant_edge.shard import OpenGeneration, translated_errors
@@ -121,13 +120,22 @@ class QdrantEdgeBuilder:
         self._generations.remove_leftovers()
 
     async def contents(self, generation: int) -> AsyncIterator[tuple[str, str]]:
+        async for rows in self._pages(generation, with_vectors=False):
+            for payload, _ in rows:
+                yield payload["chunk_id"], payload["text"]
+
+    async def entries(self, generation: int) -> AsyncIterator[Sequence[Entry]]:
+        async for rows in self._pages(generation, with_vectors=True):
+            yield [to_entry(payload, vectors) for payload, vectors in rows]
+
+    async def _pages(self, generation: int, *, with_vectors: bool) -> AsyncIterator[list[tuple[dict[str, Any], Any]]]:
+        """Payloads of a generation, and the vectors of their windows; vectors are None unless asked for."""
         opened = await asyncio.to_thread(self._open, generation)
         try:
             offset = None
             while True:
-                rows, offset = await asyncio.to_thread(_scroll, opened.shard, offset)
-                for row in rows:
-                    yield row
+                rows, offset = await asyncio.to_thread(_scroll, opened.shard, offset, with_vectors=with_vectors)
+                yield rows
                 if offset is None:
                     return
         finally:
@@ -191,13 +199,17 @@ def _require_space(folder: Path, bytes_to_write: int) -> None:
         )
 
 
-def _scroll(shard: EdgeShard, offset: Any) -> tuple[list[tuple[str, str]], Any]:
-    """Id and text of the next chunks, and where to go on; None at the end."""
+def _scroll(shard: EdgeShard, offset: Any, *, with_vectors: bool) -> tuple[list[tuple[dict[str, Any], Any]], Any]:
+    """Payload and vectors of the next chunks, and where to go on; None at the end."""
+    names = [DENSE_VECTORS] if with_vectors else False
     with translated_errors():
-        request = ScrollRequest(offset=offset, limit=_POINTS_PER_SCROLL, with_payload=True)
+        request = ScrollRequest(offset=offset, limit=_POINTS_PER_SCROLL, with_payload=True, with_vector=names)
         points, next_offset = shard.scroll(request)
-    payloads = [cast("dict[str, Any]", point.payload) for point in points]
-    return [(payload["chunk_id"], payload["text"]) for payload in payloads], next_offset
+    rows = [
+        (cast("dict[str, Any]", point.payload), cast("Any", point.vector)[DENSE_VECTORS] if with_vectors else None)
+        for point in points
+    ]
+    return rows, next_offset
 
 
 def _reopen(shard: EdgeShard, folder: Path) -> EdgeShard:

@@ -30,8 +30,15 @@ from qdrant_edge import (
     SparseVector,
 )
 
-from citewell.adapters.index_origin import DENSE_VECTORS, MENDED_BY_DOCTOR, SPARSE_VECTORS, IndexOrigin
-from citewell.adapters.points import normalize_url, query_terms, to_passages
+from citewell.adapters.index_format import (
+    DENSE_VECTORS,
+    MENDED_BY_DOCTOR,
+    SPARSE_VECTORS,
+    IndexOrigin,
+    normalize_url,
+    query_terms,
+    to_passages,
+)
 from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import fingerprint
 from citewell.adapters.qdrant_edge.shard import OpenGeneration, translated_errors

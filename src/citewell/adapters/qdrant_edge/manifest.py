@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from citewell.adapters.index_origin import IndexOrigin
+from citewell.adapters.index_format import IndexOrigin
 from citewell.adapters.qdrant_edge.sparse_files import checksum
 from citewell.similarity_scale import SimilarityScale
 

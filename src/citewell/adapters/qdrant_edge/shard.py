@@ -14,7 +14,7 @@ from typing import IO
 
 from qdrant_edge import EdgeShard
 
-from citewell.adapters.index_origin import MENDED_BY_DOCTOR, IndexOrigin
+from citewell.adapters.index_format import MENDED_BY_DOCTOR, IndexOrigin
 from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import find_damage, read_manifest
 from citewell.errors import CitewellError, IndexUnavailable

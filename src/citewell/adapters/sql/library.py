@@ -31,7 +31,7 @@ from sqlalchemy import (
 from citewell.adapters.sql import tables
 from citewell.adapters.sql.chunks import batches, surroundings, text_hash, to_chunk, to_row, trace
 from citewell.adapters.sql.database import Database, storable
-from citewell.adapters.sql.tables import INDEX_GENERATION
+from citewell.adapters.sql.tables import generation_of
 from citewell.models import Chunk, Document, DocumentSummary, KnownDocument, Project, Surroundings, Trace
 from citewell.ports import Embedding
 from citewell.similarity_scale import SimilarityScale
@@ -40,10 +40,15 @@ _SCALE = "similarity_scale of "  # and the model
 
 
 class SqlLibrary:
-    """Implements Library, LibraryWriter, Audit and VectorCache."""
+    """Implements Library, LibraryWriter, Audit and VectorCache.
 
-    def __init__(self, database: Database) -> None:
+    With `project`, what is staged, committed and listed in `chunks` is of this project alone, and so is the index
+    generation: several projects can then be written at the same time.
+    """
+
+    def __init__(self, database: Database, *, project: UUID | None = None) -> None:
         self._database = database
+        self._project = project
 
     async def documents(self, project: Project) -> list[DocumentSummary]:
         chunk_count = select(func.count()).where(tables.chunks.c.document_id == tables.documents.c.id).scalar_subquery()
@@ -146,20 +151,23 @@ class SqlLibrary:
 
     async def commit(self, *, remove: Collection[UUID], generation: int) -> None:
         async with self._database.writing() as connection:
-            replaced = select(tables.staged_documents.c.id)
+            replaced = select(tables.staged_documents.c.id).where(self._staged_documents())
             removals: list[Select[tuple[UUID]] | Sequence[UUID]] = [replaced, *batches(remove)]
             for removed in removals:
                 await connection.execute(self._record_past_chunks(removed))
                 await connection.execute(delete(tables.chunks).where(tables.chunks.c.document_id.in_(removed)))
                 await connection.execute(delete(tables.documents).where(tables.documents.c.id.in_(removed)))
-            returned = select(tables.staged_chunks.c.id)
+            returned = select(tables.staged_chunks.c.id).where(self._staged_chunks())
             await connection.execute(delete(tables.past_chunks).where(tables.past_chunks.c.id.in_(returned)))
-            for table, staged in ((tables.documents, tables.staged_documents), (tables.chunks, tables.staged_chunks)):
-                await connection.execute(insert(table).from_select(list(table.c.keys()), select(staged)))
-                await connection.execute(delete(staged))
+            for table, staged, where in (
+                (tables.chunks, tables.staged_chunks, self._staged_chunks()),
+                (tables.documents, tables.staged_documents, self._staged_documents()),
+            ):
+                await connection.execute(insert(table).from_select(list(table.c.keys()), select(staged).where(where)))
+                await connection.execute(delete(staged).where(where))
             for unused_rows in _delete_unused():
                 await connection.execute(unused_rows)
-            await connection.execute(self._set_fact(INDEX_GENERATION, str(generation)))
+            await connection.execute(self._set_fact(generation_of(self._project), str(generation)))
 
     def _set_fact(self, name: str, value: str) -> Insert:
         fact = self._database.insert(tables.facts).values(name=name, value=value)
@@ -188,8 +196,15 @@ class SqlLibrary:
 
     async def discard(self) -> None:
         async with self._database.writing() as connection:
-            await connection.execute(delete(tables.staged_chunks))
-            await connection.execute(delete(tables.staged_documents))
+            await connection.execute(delete(tables.staged_chunks).where(self._staged_chunks()))
+            await connection.execute(delete(tables.staged_documents).where(self._staged_documents()))
+
+    def _staged_documents(self) -> ColumnElement[bool]:
+        return true() if self._project is None else tables.staged_documents.c.project_id == self._project
+
+    def _staged_chunks(self) -> ColumnElement[bool]:
+        documents = select(tables.staged_documents.c.id).where(self._staged_documents())
+        return true() if self._project is None else tables.staged_chunks.c.document_id.in_(documents)
 
     async def audit(self) -> list[str]:
         async with self._database.reading() as connection:
@@ -212,8 +227,10 @@ class SqlLibrary:
             for statement in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
                 await connection.execute(text(statement))
 
-    async def generation(self) -> int | None:
-        value = await self._fact(INDEX_GENERATION)
+    async def generation(self, project: UUID | None = None) -> int | None:
+        value = await self._fact(generation_of(project or self._project))
+        if value is None and self._project is None and project is not None:
+            value = await self._fact(generation_of(None))
         return None if value is None else int(value)
 
     async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:
@@ -263,7 +280,10 @@ class SqlLibrary:
         """In the order of project and path, so that an index is built in the same order on every database."""
         documents = tables.documents
         async with self._database.reading() as connection:
-            rows = (await connection.execute(select(documents.c.id, documents.c.project_id, documents.c.path))).all()
+            query = select(documents.c.id, documents.c.project_id, documents.c.path)
+            if self._project is not None:
+                query = query.where(documents.c.project_id == self._project)
+            rows = (await connection.execute(query)).all()
         return [row.id for row in sorted(rows, key=lambda row: (row.project_id, row.path))]
 
 

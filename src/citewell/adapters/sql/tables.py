@@ -33,7 +33,15 @@ from citewell.models import DEFAULT_PROJECT, Project
 tables = MetaData()
 
 INDEX_GENERATION = "index_generation"
-"""The fact that names the index generation of the library; missing before the first ingest."""
+"""The fact that names the index generation of the library; missing before the first ingest.
+
+Where each project has its own: see `generation_of`.
+"""
+
+
+def generation_of(project: UUID | None) -> str:
+    """The fact that names the index generation of a project, or with None of all together."""
+    return INDEX_GENERATION if project is None else f"{INDEX_GENERATION} of {project}"
 
 
 class Utc(TypeDecorator[datetime]):

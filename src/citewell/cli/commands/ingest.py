@@ -151,7 +151,9 @@ class _IngestJob:
         from citewell.ingest import flow
 
         with _Progress("files", quiet=quiet) as file_progress, _Progress("chunks", quiet=quiet) as chunk_progress:
-            async with wiring.open_for_ingest(settings, wait=wait, on_wait=_print_waiting, rebuild=rebuild) as engines:
+            async with wiring.open_for_ingest(
+                settings, project=self._project.id, wait=wait, on_wait=_print_waiting, rebuild=rebuild
+            ) as engines:
                 result = await flow.ingest(
                     self.paths,
                     project=self._project,
@@ -170,7 +172,7 @@ class _IngestJob:
         from citewell import wiring
         from citewell.ingest.preview import preview
 
-        async with wiring.open_for_preview(settings, rebuild=rebuild) as engines:
+        async with wiring.open_for_preview(settings, project=self._project.id, rebuild=rebuild) as engines:
             return await preview(
                 self.paths,
                 project=self._project,

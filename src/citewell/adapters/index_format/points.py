@@ -14,7 +14,7 @@ import numpy as np
 
 from citewell.errors import StoreUnavailable
 from citewell.models import Chunk, Matrix, Passage, Vector, Window
-from citewell.ports import Entry
+from citewell.ports import Embedding, Entry
 from citewell.similarity_scale import SimilarityScale
 from citewell.text import bm25_weight, content_words, detect_language, keywords, sentence_stems, stems
 
@@ -132,11 +132,16 @@ def to_passages(
     )
 
 
-def _to_passage(payload: dict[str, Any], similarities: list[float], *, mean_score: float, cosine: float) -> Passage:
+def to_entry(payload: dict[str, Any], vectors: Sequence[Sequence[float]]) -> Entry:
+    """The chunk of a point with its embedding: what `to_point` was given."""
+    spans = tuple((start, end) for start, end in payload["windows"])
+    embedding = Embedding(np.array(vectors, dtype=np.float32), spans)
+    return Entry(UUID(payload["project_id"]), _to_chunk(payload), embedding)
+
+
+def _to_chunk(payload: dict[str, Any]) -> Chunk:
     start, end, first_line, last_line = payload["place"]
-    spans = payload["windows"]
-    windows = tuple(Window(first, last, score) for (first, last), score in zip(spans, similarities, strict=True))
-    chunk = Chunk(
+    return Chunk(
         id=payload["chunk_id"],
         document_id=UUID(payload["document_id"]),
         content_hash=payload["content_hash"],
@@ -153,6 +158,11 @@ def _to_passage(payload: dict[str, Any], similarities: list[float], *, mean_scor
         page=payload["page"],
         url=payload["source_url"],
     )
+
+
+def _to_passage(payload: dict[str, Any], similarities: list[float], *, mean_score: float, cosine: float) -> Passage:
+    spans = payload["windows"]
+    windows = tuple(Window(first, last, score) for (first, last), score in zip(spans, similarities, strict=True))
     text_stems = tuple(tuple(line.split(" ")) for line in payload["words"].split("\n"))
     best = max(similarities)
-    return Passage(chunk, best, windows, mean_score=mean_score, cosine=cosine, sentence_stems=text_stems)
+    return Passage(_to_chunk(payload), best, windows, mean_score=mean_score, cosine=cosine, sentence_stems=text_stems)

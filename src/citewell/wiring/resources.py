@@ -1,0 +1,230 @@
+"""Opens what an endpoint or a command works with, and closes it at the end."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID
+
+from citewell import home
+from citewell.adapters.sql import (
+    Database,
+    SqlEvaluations,
+    SqlGaps,
+    SqlIngests,
+    SqlKeys,
+    SqlLibrary,
+    SqlProjects,
+    SqlSessions,
+    SqlUploads,
+    check_database_url,
+    database_exists,
+)
+from citewell.adapters.writer_lock import is_held, writer_lock
+from citewell.answer.engines import AnswerEngines
+from citewell.ingest.chunk import ChunkSize
+from citewell.ingest.flow import IngestEngines
+from citewell.ingest.read_ahead import Recipe
+from citewell.ports import (
+    Embedder,
+    Evaluations,
+    Gaps,
+    Ingests,
+    Keys,
+    Library,
+    Projects,
+    Sessions,
+    Uploads,
+)
+from citewell.settings import Settings
+from citewell.wiring.engines import make_embedder, make_reader, make_reranker, make_writer
+from citewell.wiring.indexes import make_index, make_index_builder
+
+_INGEST_STATEMENT_SECONDS = 600.0  # the commit of a large library is one statement, and no reader waits for it
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerResources:
+    """What an endpoint needs to answer, and to report its health."""
+
+    engines: AnswerEngines
+    library: Library
+
+
+def check_settings(settings: Settings) -> None:
+    """Raise SettingsError for a key, a URL or a package that is missing or invalid; makes no requests."""
+    make_reranker(settings)
+    make_embedder(settings)
+    make_writer(settings)
+    check_database_url(home.database_location(settings))
+
+
+@asynccontextmanager
+async def open_for_answers(settings: Settings, *, database_may_fail: bool = False) -> AsyncIterator[AnswerResources]:
+    """The engines that answer questions, open until the context ends."""
+    reranker, reader, writer = make_reranker(settings), make_reader(settings), make_writer(settings)
+    async with (
+        _open_embedder(settings) as embedder,
+        home.open_database(settings, may_fail=database_may_fail) as database,
+    ):
+        library = SqlLibrary(database)
+        index = make_index(settings, embedder, library)
+        try:
+            engines = AnswerEngines(
+                embedder=embedder,
+                index=index,
+                reranker=reranker,
+                reader=reader,
+                writer=writer,
+                unsupported=settings.unsupported_policy,
+                decline_below=settings.decline_below,
+                title=settings.title or "",
+            )
+            yield AnswerResources(engines=engines, library=library)
+        finally:
+            if writer:
+                await writer.close()
+            if reader:
+                await reader.close()
+            await reranker.close()
+            await index.close()
+
+
+@asynccontextmanager
+async def open_for_ingest(
+    settings: Settings,
+    *,
+    wait: bool,
+    on_wait: Callable[[], None],
+    project: UUID | None = None,
+    rebuild: bool = False,
+) -> AsyncIterator[IngestEngines]:
+    """The engines for an ingest, under two locks: of the home folder, and of a database that others may share.
+
+    On a server, the engines are for one project, which has to be given; the embedded index is written as a whole.
+    `rebuild` begins with an empty database where the old one is missing or damaged.
+    """
+    async with (
+        _open_embedder(settings) as embedder,
+        writer_lock(settings.home, wait=wait, on_wait=on_wait),
+        home.open_database(settings, statement_seconds=_INGEST_STATEMENT_SECONDS, rebuild=rebuild) as database,
+        database.sole_writer(wait=wait, on_wait=on_wait),
+    ):
+        home.remove_leftovers(settings)
+        async with _ingest_engines(settings, database, embedder, project) as engines:
+            yield engines
+
+
+async def indexed_projects(settings: Settings) -> list[UUID | None]:
+    """What has an index of its own: each project on a server; everything together, None, in the embedded index."""
+    if settings.index_engine == "embedded":
+        return [None]
+    async with open_stores(settings) as stores:
+        return [project.id for project, _ in await stores.projects.projects()]
+
+
+def is_ingest_running(settings: Settings) -> bool:
+    """Whether a process is ingesting into the home folder."""
+    return is_held(settings.home)
+
+
+@asynccontextmanager
+async def open_for_preview(
+    settings: Settings, *, project: UUID | None = None, rebuild: bool = False
+) -> AsyncIterator[IngestEngines]:
+    """The engines for a dry run: no lock, and a temporary library if there is none yet, or with `rebuild`."""
+    location = home.database_location(settings)
+    exists = await database_exists(location) or (isinstance(location, Path) and home.has_index(settings))
+    with TemporaryDirectory() as temporary:
+        empty = settings.model_copy(update={"home": Path(temporary), "database_url": None})
+        async with (
+            _open_embedder(settings) as embedder,
+            home.open_database(settings if exists and not rebuild else empty) as database,
+            _ingest_engines(settings, database, embedder, project) as engines,
+        ):
+            yield engines
+
+
+@asynccontextmanager
+async def open_for_restore(
+    settings: Settings, backup: Path, *, overwrite: bool, wait: bool, on_wait: Callable[[], None]
+) -> AsyncIterator[tuple[home.StagedBackup, Callable[[], AbstractAsyncContextManager[IngestEngines]]]]:
+    """A copy of a backup, and how to open the engines over it, under the writer's lock."""
+    async with _open_embedder(settings) as embedder, writer_lock(settings.home, wait=wait, on_wait=on_wait):
+        with home.stage_backup(settings, backup, overwrite=overwrite, model=embedder.model) as staged:
+
+            @asynccontextmanager
+            async def open_copy() -> AsyncIterator[IngestEngines]:
+                async with (
+                    staged.open(statement_seconds=_INGEST_STATEMENT_SECONDS) as database,
+                    _ingest_engines(settings, database, embedder, None) as engines,
+                ):
+                    yield engines
+
+            yield staged, open_copy
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What is in the database: the library, and what is stored beside it."""
+
+    library: Library
+    sessions: Sessions
+    keys: Keys
+    uploads: Uploads
+    projects: Projects
+    gaps: Gaps
+    ingests: Ingests
+    evaluations: Evaluations
+
+
+@asynccontextmanager
+async def open_stores(settings: Settings, *, database_may_fail: bool = False) -> AsyncIterator[Stores]:
+    """The stores only: no model, no index, no lock."""
+    async with home.open_database(settings, may_fail=database_may_fail) as database:
+        yield Stores(
+            library=SqlLibrary(database),
+            sessions=SqlSessions(database),
+            keys=SqlKeys(database),
+            uploads=SqlUploads(database),
+            projects=SqlProjects(database),
+            gaps=SqlGaps(database),
+            ingests=SqlIngests(database),
+            evaluations=SqlEvaluations(database),
+        )
+
+
+@asynccontextmanager
+async def _ingest_engines(
+    settings: Settings, database: Database, embedder: Embedder, project: UUID | None
+) -> AsyncIterator[IngestEngines]:
+    library = SqlLibrary(database, project=None if settings.index_engine == "embedded" else project)
+    index_builder = make_index_builder(settings, embedder, project)
+    try:
+        yield IngestEngines(
+            library=library,
+            library_writer=library,
+            audit=library,
+            cache=library,
+            embedder=embedder,
+            index_builder=index_builder,
+            ingests=SqlIngests(database),
+        )
+    finally:
+        await index_builder.close()
+
+
+@asynccontextmanager
+async def _open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
+    embedder = make_embedder(settings)
+    try:
+        yield embedder
+    finally:
+        await embedder.close()
+
+
+def ingest_recipe(settings: Settings, *, base_url: str | None = None, whole_documents: bool = False) -> Recipe:
+    """How an ingest reads and chunks files."""
+    size = ChunkSize(smallest=settings.chunk_smallest, largest=settings.chunk_largest, overlap=settings.chunk_overlap)
+    return Recipe(size=size, base_url=base_url or settings.base_url, whole_documents=whole_documents)
