@@ -1,87 +1,37 @@
 """What every Index and its IndexBuilder promise."""
 
-import asyncio
-import json
-import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from uuid import UUID, uuid5
 
 import numpy as np
 import pytest
 
-from citewell.adapters.qdrant_edge import QdrantEdgeBuilder, QdrantEdgeIndex
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
-from citewell.models import Chunk, Filters, Project, Vector, chunk_id, content_hash
-from citewell.ports import Change, Embedding, Entry, Index, IndexBuilder
+from citewell.models import Filters, Vector
+from citewell.ports import Change, Embedding, Entry
 from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
+from tests.contracts.index_stores import EAST, NORTH, OURS, SIZE, THEIRS, UP, Store, each, embedded, entry, vector
 
 pytestmark = pytest.mark.anyio
 
-OURS, THEIRS = Project.named("ours").id, Project.named("theirs").id
-SIZE = 4
-
-
-class Store:
-    """An index and its builder over one folder."""
-
-    def __init__(self, folder: Path, model: str = "test") -> None:
-        self.builder: IndexBuilder = QdrantEdgeBuilder(folder, model=model, dimensions=SIZE)
-        self.index: Index = QdrantEdgeIndex(folder, model=model, dimensions=SIZE)
-
-    async def publish(self, *changes: Change, base: int | None = None) -> int:
-        generation = await self.builder.stage(_each(changes), base=base)
-        await self.builder.publish(generation)
-        return generation
-
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    made = Store(tmp_path / "index")
+def open_embedded(tmp_path: Path) -> Store:
+    return embedded(tmp_path / "index")
+
+
+@pytest.fixture(params=["embedded"])
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    made: Store = request.getfixturevalue(f"open_{request.param}")
     yield made
-    await made.index.close()
-
-
-async def _each(changes: Sequence[Change]) -> AsyncIterator[Change]:
-    for change in changes:
-        yield change
-
-
-def vector(*values: float) -> Vector:
-    unit = np.array(values, dtype=np.float32)
-    return unit / np.linalg.norm(unit)
-
-
-def entry(text: str, *rows: Vector, project: UUID = OURS, document: str = "a.md") -> Entry:
-    identity = uuid5(project, document)
-    content = content_hash("Title", "Section", text)
-    chunk = Chunk(
-        id=chunk_id(identity, content),
-        document_id=identity,
-        content_hash=content,
-        index=0,
-        source=document,
-        chapter="Title",
-        section="Section",
-        headings=("Section",),
-        text=text,
-        start=0,
-        end=len(text),
-        first_line=1,
-        last_line=1,
-    )
-    return Entry(project, chunk, Embedding(np.stack(rows), tuple((0, len(text)) for _ in rows)))
-
-
-EAST, NORTH, UP = vector(1, 0, 0, 0), vector(0, 1, 0, 0), vector(0, 0, 1, 0)
+    await made.close()
 
 
 async def test_before_the_first_publish_there_is_nothing_to_search(store: Store) -> None:
     with pytest.raises(EmptyKnowledgeBase, match="citewell ingest"):
         await store.index.search(OURS, vector=EAST, words="x", limit=5)
-    await store.builder.stage(_each([Change(entries=[entry("staged", EAST)])]), base=None)
+    await store.builder.stage(each([Change(entries=[entry("staged", EAST)])]), base=None)
     with pytest.raises(EmptyKnowledgeBase):
         await store.index.frequencies(OURS, [])
 
@@ -154,7 +104,7 @@ async def test_a_document_that_goes_leaves_nothing(store: Store) -> None:
 
 async def test_readers_see_a_generation_only_once_it_is_published(store: Store) -> None:
     base = await store.publish(Change(entries=[entry("old", EAST)]))
-    staged = await store.builder.stage(_each([Change(entries=[entry("new", NORTH, document="b.md")])]), base=base)
+    staged = await store.builder.stage(each([Change(entries=[entry("new", NORTH, document="b.md")])]), base=base)
     assert (await store.index.frequencies(OURS, []))[0] == 1
     assert await store.builder.fault_of(staged) is None
     await store.builder.publish(staged)
@@ -162,49 +112,17 @@ async def test_readers_see_a_generation_only_once_it_is_published(store: Store) 
     assert (await store.index.frequencies(OURS, []))[0] == 2
 
 
-async def test_two_readers_share_a_generation_unharmed(store: Store, tmp_path: Path) -> None:
+async def test_two_readers_share_a_generation_unharmed(store: Store) -> None:
     await store.publish(Change(entries=[entry("shared", EAST)]))
-    other = Store(tmp_path / "index")
+    other = store.other()
     for reader in (store, other, store):
         assert len(await reader.index.search(OURS, vector=EAST, words="", limit=5)) == 1
-    await other.index.close()
+    await other.close()
 
 
-async def test_a_generation_is_copied_whole_while_others_open_and_close_it(store: Store, tmp_path: Path) -> None:
-    generation = await store.publish(Change(entries=[entry("shared", EAST)]))
-    come_and_go = (sys.executable, "-c", _COME_AND_GO, str(tmp_path / "index"))
-    readers = [await asyncio.create_subprocess_exec(*come_and_go) for _ in (1, 2)]
-    try:
-        for number in range(20):
-            assert await store.builder.stage(_each([Change(entries=[entry(f"{number}", EAST)])]), base=generation)
-    finally:
-        for reader in readers:
-            with suppress(ProcessLookupError):
-                reader.terminate()
-        ends = [await reader.wait() for reader in readers]
-    assert max(ends) < 0, "they would still be coming and going"
-
-
-_COME_AND_GO = """
-import asyncio, sys
-from pathlib import Path
-from uuid import UUID
-from citewell.adapters.qdrant_edge import QdrantEdgeIndex
-
-async def main():
-    while True:
-        index = QdrantEdgeIndex(Path(sys.argv[1]), model="test", dimensions=4)
-        await index.frequencies(UUID(int=1), [])
-        await index.close()
-        await asyncio.sleep(0.02)
-
-asyncio.run(main())
-"""
-
-
-async def test_another_model_is_refused_with_both_names(store: Store, tmp_path: Path) -> None:
+async def test_another_model_is_refused_with_both_names(store: Store) -> None:
     generation = await store.publish(Change(entries=[entry("text", EAST)]))
-    other = Store(tmp_path / "index", model="newer")
+    other = store.other("newer")
     with pytest.raises(IndexMismatch, match=r"test.*newer"):
         await other.index.search(OURS, vector=EAST, words="", limit=5)
     assert await other.builder.fault_of(generation)
@@ -276,15 +194,6 @@ async def test_a_filter_finds_what_many_nearer_chunks_would_hide(store: Store) -
     assert found.chunk.text == "far away"
 
 
-async def test_an_index_of_another_version_is_not_blamed_on_the_model(store: Store, tmp_path: Path) -> None:
-    generation = await store.publish(Change(entries=[entry("text", EAST)]))
-    made = tmp_path / "index" / str(generation) / "made.json"
-    made.write_text(json.dumps({"format": 0, "model": "test", "dimensions": SIZE}))
-    with pytest.raises(IndexMismatch, match=r"another version of Citewell; run `citewell doctor --fix`"):
-        await store.index.search(OURS, vector=EAST, words="", limit=5)
-    assert await store.builder.fault_of(generation)
-
-
 @pytest.mark.parametrize("bad", [np.full((1, SIZE), np.nan), np.ones((1, SIZE + 1)), np.ones(SIZE)])
 async def test_vectors_that_make_no_sense_never_reach_the_engine(store: Store, bad: Vector) -> None:
     good = entry("good", EAST)
@@ -302,14 +211,14 @@ async def test_a_generation_of_many_chunks_holds_every_one(store: Store) -> None
     assert (await store.index.frequencies(OURS, ["last"])) == (10_051, [1])
 
 
-async def test_a_builder_knows_its_generations_and_their_model(store: Store, tmp_path: Path) -> None:
+async def test_a_builder_knows_its_generations_and_their_model(store: Store) -> None:
     assert await store.builder.current_generation() is None
     assert await store.builder.fault_of(1) == "is missing"
     assert await store.builder.embedding_model_of(1) is None
     first = await store.publish(Change(entries=[entry("old", EAST)]))
-    staged = await store.builder.stage(_each([]), base=first)
+    staged = await store.builder.stage(each([]), base=first)
     assert (await store.builder.current_generation(), await store.builder.fault_of(staged)) == (first, None)
-    assert await Store(tmp_path / "index", model="newer").builder.embedding_model_of(first) == "test"
+    assert await store.other("newer").builder.embedding_model_of(first) == "test"
 
 
 async def test_a_builder_lists_every_chunk_of_a_generation(store: Store) -> None:
@@ -320,7 +229,7 @@ async def test_a_builder_lists_every_chunk_of_a_generation(store: Store) -> None
 
 
 async def test_a_builder_gives_every_chunk_with_its_embedding(store: Store) -> None:
-    entries = [entry("first", EAST, NORTH), entry("second", UP, project=THEIRS)]
+    entries = [entry("first", EAST, NORTH), entry("second", UP, document="b.md")]
     generation = await store.publish(Change(entries=entries))
     exported = [each async for batch in store.builder.entries(generation) for each in batch]
     for given, got in zip(entries, sorted(exported, key=lambda each: each.chunk.text), strict=True):
@@ -338,7 +247,7 @@ async def test_what_a_dead_run_left_is_listed_and_removed_and_the_published_gene
 
     with pytest.raises(RuntimeError):
         await store.builder.stage(dies(), base=published)
-    unused = await store.builder.stage(_each([]), base=published)
+    unused = await store.builder.stage(each([]), base=published)
     assert str(unused) in await store.builder.leftovers()
     await store.builder.remove_leftovers()
     assert await store.builder.leftovers() == []
