@@ -44,7 +44,7 @@ _URL_CHARACTER = re.compile(r"[#/.:]")
 _UNCLOSED_TARGET = re.compile(r"\([^\s()]*\Z")
 _OPENING_BRACKET = re.compile(r"[\[【［(（]")
 _EMPHASIS = re.compile(r"(?:\*{1,3}|_{1,3})\Z")
-_OPENING_EMPHASIS = re.compile(rf"(?:(?<=[\s(>])|(?<![^\r\n]))(?:\*{{1,3}}|_{{1,3}})\Z")
+_OPENING_EMPHASIS = re.compile(r"(?:(?<=[\s(>])|(?<![^\r\n]))(?:\*{1,3}|_{1,3})\Z")
 
 # A subscript, not a citation: after a name as in code, a call or another subscript; or before more code.
 _SUBSCRIPTED_NAME = re.compile(
