@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from citewell.adapters.qdrant_edge.sparse_files import copy_sparse
 from tests.conftest import PROJECT, Citewell, serving
 
 QUESTION = "What moves water uphill?"
@@ -53,6 +54,14 @@ def test_an_ingest_without_room_for_the_index_says_so_and_changes_nothing(
     assert "MB are free" in result.stderr
     assert "Traceback" not in result.stderr
     assert not list((small_disk / "home" / "index").glob("[0-9]*"))
+
+
+def test_a_copy_of_an_index_of_which_a_part_fits_is_an_error(tmp_path: Path, small_disk: Path) -> None:
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "vectors.dat").write_bytes(b"v" * 3 * 65_536)
+    (small_disk / "filler").write_bytes(bytes(shutil.disk_usage(small_disk).free - 160_000))
+    with pytest.raises(OSError, match="No space left on device"):
+        copy_sparse(tmp_path / "index", small_disk / "copy")
 
 
 def test_a_database_on_a_full_disk_says_that_it_is_full(citewell: Citewell, docs: Path, small_disk: Path) -> None:

@@ -217,7 +217,7 @@ def _disk_errors(folder: Path) -> Iterator[None]:
         free = shutil.disk_usage(folder).free
         if not isinstance(error, OSError) and free >= _MIN_FREE_BYTES:  # the engine's errors have no class of their own
             raise
-        reason = error.strerror or str(error) if isinstance(error, OSError) else f"{free / 1e6:.0f} MB are free"
+        reason = (error.strerror if isinstance(error, OSError) else None) or f"{free / 1e6:.0f} MB are free"
         raise StoreUnavailable(
             f"the index cannot be written: {reason}. Run it again when that is mended; until then, answers come from "
             "the index as it was"
