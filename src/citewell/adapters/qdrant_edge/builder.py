@@ -2,10 +2,11 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from qdrant_edge import (
     Distance,
@@ -34,7 +35,7 @@ from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import Manifest, find_damage, read_manifest, seal, write_manifest
 from citewell.adapters.qdrant_edge.shard import OpenGeneration, translated_errors
 from citewell.adapters.qdrant_edge.sparse_files import used_bytes
-from citewell.errors import StoreUnavailable
+from citewell.errors import CitewellError, StoreUnavailable
 from citewell.ports import Change, Entry
 
 _POINTS_PER_UPSERT = 256
@@ -46,6 +47,9 @@ _POINTS_PER_SCROLL = 1000
 # several times what is written, and for the files that every index has.
 _SPACE_FACTOR = 4
 _MIN_FREE_BYTES = 20_000_000
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class QdrantEdgeBuilder:
@@ -87,27 +91,29 @@ class QdrantEdgeBuilder:
 
     async def stage(self, changes: AsyncIterator[Change], *, base: int | None) -> int:
         self._generations.remove_leftovers()
-        number, folder = self._generations.start_partial()
-        shard = await asyncio.to_thread(self._create_or_copy, folder, base)
+        with _disk_errors(self._generations.folder):
+            number, folder = self._generations.start_partial()
+        shard = await self._write(self._create_or_copy, folder, base)
         try:
             points_since_opened = 0
             async for change in changes:
-                await asyncio.to_thread(self._apply, shard, change)
+                await self._write(self._apply, shard, change)
                 if change.scale is not None:
-                    write_manifest(folder, replace(self._manifest, scale=change.scale))
+                    await self._write(write_manifest, folder, replace(self._manifest, scale=change.scale))
                 points_since_opened += len(change.entries)
                 if points_since_opened >= _POINTS_BEFORE_REOPEN:
-                    shard = await asyncio.to_thread(_reopen, shard, folder)
+                    shard = await self._write(_reopen, shard, folder)
                     points_since_opened = 0
-            await asyncio.to_thread(shard.flush)
+            await self._write(shard.flush)
         finally:
             shard.close()
-        await asyncio.to_thread(_finish, folder)
-        await asyncio.to_thread(self._generations.move_into_place, number, folder)
+        await self._write(_finish, folder)
+        await self._write(self._generations.move_into_place, number, folder)
         return number
 
     async def publish(self, generation: int) -> None:
-        self._generations.publish(generation)
+        with _disk_errors(self._generations.folder):
+            self._generations.publish(generation)
         self._generations.remove_leftovers()
 
     async def close(self) -> None:
@@ -144,6 +150,11 @@ class QdrantEdgeBuilder:
     def _open(self, generation: int) -> OpenGeneration:
         with translated_errors():
             return OpenGeneration.open(self._generations, generation, configured=self._configured)
+
+    async def _write(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run in a thread what writes a generation."""
+        with _disk_errors(self._generations.folder):
+            return await asyncio.to_thread(function, *args, **kwargs)
 
     def _create_or_copy(self, folder: Path, base: int | None) -> EdgeShard:
         """An empty shard, or a copy of the base generation's."""
@@ -188,6 +199,24 @@ class QdrantEdgeBuilder:
         point = to_point(entry, dimensions=self._dimensions)
         vectors = cast("list[list[float]]", point.vectors)
         return Point(str(point.id), {DENSE_VECTORS: vectors, SPARSE_VECTORS: SparseVector(*point.terms)}, point.payload)
+
+
+@contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    """Say that the index cannot be written, where the disk is the reason."""
+    try:
+        yield
+    except CitewellError:
+        raise
+    except Exception as error:
+        free = shutil.disk_usage(folder).free
+        if not isinstance(error, OSError) and free >= _MIN_FREE_BYTES:  # the engine's errors have no class of their own
+            raise
+        reason = (error.strerror if isinstance(error, OSError) else None) or f"{free / 1e6:.0f} MB are free"
+        raise StoreUnavailable(
+            f"the index cannot be written: {reason}. Run it again when that is mended; until then, answers come from "
+            "the index as it was"
+        ) from error
 
 
 def _require_space(folder: Path, bytes_to_write: int) -> None:

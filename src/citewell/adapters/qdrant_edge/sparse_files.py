@@ -39,7 +39,8 @@ def used_bytes(folder: Path) -> int:
 
 
 def _copy_file(source: str, target: str) -> str:
-    with Path(source).open("rb", buffering=0) as reader, Path(target).open("wb", buffering=0) as writer:
+    # Not an unbuffered writer: on a disk that is almost full it writes a part of a block, and raises nothing.
+    with Path(source).open("rb", buffering=0) as reader, Path(target).open("wb") as writer:
         for position, block in _data_blocks(reader.fileno()):
             writer.seek(position)
             writer.write(block)
