@@ -49,7 +49,7 @@ class Generations:
     def move_into_place(self, number: int, partial: Path) -> None:
         """Rename a built generation to its final name; all of it is on disk when this returns."""
         for file in partial.rglob("*"):
-            if file.is_file():
+            if file.is_file() and file.stat().st_nlink == 1:  # the others were synced with the generation they are from
                 _sync(file)
         partial.rename(self.path(number))
         _sync(self.folder)

@@ -68,13 +68,29 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise ValueError(f"{_NAME} cannot be read: {error}") from error
 
 
-def seal(folder: Path) -> None:
-    """Add size and checksum of every file to the manifest of a generation that is complete."""
+def seal(folder: Path, *, base: Path | None = None) -> None:
+    """Add size and checksum of every file to the manifest of a generation that is complete.
+
+    Files that are hard links to those of the base are not read again.
+    """
     manifest = read_manifest(folder)
     if manifest is None:
         raise FileNotFoundError(folder / _NAME)
-    files = {path: (file.stat().st_size, checksum(file)) for path, file in _files(folder).items()}
+    known = read_manifest(base) if base else None
+    files: dict[str, tuple[int, str]] = {}
+    for path, file in _files(folder).items():
+        if base and known and known.files and path in known.files and _is_same_file(file, base / path):
+            files[path] = known.files[path]
+        else:
+            files[path] = file.stat().st_size, checksum(file)
     write_manifest(folder, replace(manifest, files=files))
+
+
+def _is_same_file(file: Path, other: Path) -> bool:
+    try:
+        return file.samefile(other)
+    except FileNotFoundError:
+        return False
 
 
 def find_damage(folder: Path, manifest: Manifest) -> str | None:

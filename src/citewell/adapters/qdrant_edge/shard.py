@@ -17,6 +17,8 @@ from qdrant_edge import EdgeShard
 from citewell.adapters.index_origin import MENDED_BY_DOCTOR, IndexOrigin
 from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import find_damage, read_manifest
+from citewell.adapters.qdrant_edge.parts import part_folders
+from citewell.adapters.qdrant_edge.word_counts import WordCounts
 from citewell.errors import CitewellError, IndexUnavailable
 from citewell.similarity_scale import SimilarityScale
 
@@ -31,6 +33,7 @@ class OpenGeneration:
         number: int,
         shard: EdgeShard,
         scale: SimilarityScale,
+        counts: WordCounts,
         generations: Generations,
         *,
         lock: IO[bytes] | None,
@@ -39,6 +42,7 @@ class OpenGeneration:
         self.number = number
         self.shard = shard
         self.scale = scale
+        self.counts = counts
         self._generations = generations
         self._lock = lock
         self._copy = copy
@@ -71,8 +75,9 @@ class OpenGeneration:
             if damage := find_damage(folder, manifest):
                 raise _damaged(number, damage)
             with generations.exclusive_access(), translated_errors():
+                counts = WordCounts(part_folders(folder).values())
                 shard = EdgeShard.load(str(folder / "shard"))
-            return cls(number, shard, manifest.origin.similarity_scale, generations, lock=lock, copy=copy)
+            return cls(number, shard, manifest.origin.similarity_scale, counts, generations, lock=lock, copy=copy)
         except BaseException:
             _release(lock, copy)
             raise

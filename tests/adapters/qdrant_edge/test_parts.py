@@ -1,0 +1,201 @@
+"""A generation of several parts answers as one of a single part, and a change copies only the parts that it hits."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from uuid import UUID, uuid5
+
+import numpy as np
+import pytest
+
+from citewell.adapters.qdrant_edge import Limits, QdrantEdgeBuilder, QdrantEdgeIndex
+from citewell.models import Chunk, Filters, Passage, Project, Vector, chunk_id, content_hash
+from citewell.ports import Change, Embedding, Entry
+
+pytestmark = pytest.mark.anyio
+
+OURS, THEIRS = Project.named("ours").id, Project.named("theirs").id
+SIZE = 16
+SMALL = Limits(part_chunks=100, graph_chunks=10**9)
+GRAPHS = Limits(part_chunks=100, graph_chunks=300, graph_kilobytes=1)
+ONE_PART = Limits(graph_chunks=10**9)
+WORDS = ("pump", "valve", "rotor", "sensor", "joint", "motor", "gear", "hose", "tank", "filter")
+
+
+@dataclass
+class Store:
+    """An index and its builder over one folder."""
+
+    folder: Path
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        self.builder = QdrantEdgeBuilder(self.folder, model="test", dimensions=SIZE, limits=self.limits)
+        self.index = QdrantEdgeIndex(self.folder, model="test", dimensions=SIZE)
+
+    async def publish(self, *changes: Change, base: int | None = None) -> int:
+        generation = await self.builder.stage(_each(changes), base=base)
+        await self.builder.publish(generation)
+        return generation
+
+    async def answers(self) -> list[tuple[list[tuple[str, float]], tuple[int, list[int]]]]:
+        """What is found for some questions, in every project and with a filter, and how often words were counted."""
+        found = []
+        for number in range(0, 40, 3):
+            for project, filters in ((OURS, Filters()), (THEIRS, Filters()), (OURS, Filters(section="Section 2"))):
+                vector, words = vectors_of(number)[0], f"{WORDS[number % 10]} {WORDS[number % 7]} word{number}"
+                passages = await self.index.search(project, vector=vector, words=words, limit=10, filters=filters)
+                counts = await self.index.frequencies(project, words.split(), filters=filters)
+                found.append((_closed(passages), counts))
+        return found
+
+
+def _closed(passages: Sequence[Passage]) -> list[tuple[str, float]]:
+    return [(passage.chunk.id, round(passage.cosine, 4)) for passage in passages]
+
+
+async def _each(changes: Sequence[Change]) -> AsyncIterator[Change]:
+    for change in changes:
+        yield change
+
+
+def vectors_of(number: int) -> Vector:
+    rng = np.random.default_rng(number)
+    rows = rng.normal(size=(2, SIZE))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def entry(number: int, *, text: str = "") -> Entry:
+    """Ten chunks to a document, every fourth document in another project. No two texts are as long: ranks never tie."""
+    rng = np.random.default_rng((1, number))
+    text = text or " ".join([f"word{number}", *rng.choice(WORDS, size=5 + number).tolist()])
+    project = THEIRS if number // 10 % 4 == 3 else OURS
+    content = content_hash("Title", f"Section {number % 5}", text)
+    identity = document(number)
+    chunk = Chunk(
+        id=chunk_id(identity, content),
+        document_id=identity,
+        content_hash=content,
+        index=number % 10,
+        source=f"{number // 10}.md",
+        chapter="Title",
+        section=f"Section {number % 5}",
+        headings=(f"Section {number % 5}",),
+        text=text,
+        start=0,
+        end=len(text),
+        first_line=1,
+        last_line=1,
+    )
+    return Entry(project, chunk, Embedding(vectors_of(number), ((0, 3), (3, len(text)))))
+
+
+def document(number: int) -> UUID:
+    return uuid5(THEIRS if number // 10 % 4 == 3 else OURS, f"{number // 10}.md")
+
+
+def added(first: int, last: int) -> list[Change]:
+    """Chunks in changes of 64, which end neither with documents nor with parts."""
+    return [
+        Change(entries=[entry(number) for number in range(start, min(start + 64, last))])
+        for start in range(first, last, 64)
+    ]
+
+
+def segments_of(store: Store, generation: int) -> dict[str, set[str]]:
+    """The segments of each part."""
+    found = {}
+    for folder in (store.folder / str(generation) / "parts").iterdir():
+        found[folder.name] = set(json.loads((folder / "part.json").read_text())["segments"])
+    return found
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(folder)): sha256(file.read_bytes()).hexdigest()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+
+
+def inodes(folder: Path, part: str, segments: set[str]) -> set[int]:
+    files = [file for name in segments for file in (folder / "shard" / "segments" / name).rglob("*")]
+    files += (folder / "parts" / part).iterdir()
+    return {file.stat().st_ino for file in files if file.is_file() and file.name != "segment.json"}
+
+
+@pytest.mark.parametrize("limits", [SMALL, GRAPHS], ids=["flat", "graphs"])
+async def test_several_parts_answer_as_one_does_after_any_changes(tmp_path: Path, limits: Limits) -> None:
+    one, several = Store(tmp_path / "one", ONE_PART), Store(tmp_path / "several", limits)
+    steps = [
+        added(0, 450),
+        [Change(remove=[document(0), document(120), document(121)]), *added(450, 470)],
+        [Change(remove=[document(200)]), Change(entries=[entry(200, text="a pump of another kind"), entry(201)])],
+        [Change(remove=[document(number) for number in range(300, 400, 10)])],
+        [Change(entries=[entry(5), entry(6)]), Change(entries=[entry(6)])],
+    ]
+    bases: list[int | None] = [None, None]
+    for step in steps:
+        bases = [await store.publish(*step, base=base) for store, base in zip((one, several), bases, strict=True)]
+        assert await several.answers() == await one.answers()
+    assert len(segments_of(one, bases[0] or 0)) == 1
+    assert len(segments_of(several, bases[1] or 0)) > 3
+    for store in (one, several):
+        await store.index.close()
+
+
+async def test_parts_without_a_change_are_linked_and_none_of_their_bytes_change(tmp_path: Path) -> None:
+    store = Store(tmp_path / "index", GRAPHS)
+    first = await store.publish(*added(0, 450))
+    before = contents(store.folder / str(first))
+    await store.answers()  # the first generation stays open while the next one is built from it, and read
+    second = await store.builder.stage(_each([Change(remove=[document(120)]), *added(450, 455)]), base=first)
+    assert contents(store.folder / str(first)) == before
+    reader = QdrantEdgeIndex(store.folder, model="test", dimensions=SIZE)
+    assert await store.builder.fault_of(second) is None
+    old, new = segments_of(store, first), segments_of(store, second)
+    unchanged = {name for name in old if old[name] == new.get(name)}
+    linked = {
+        name
+        for name in old.keys() & new.keys()
+        if inodes(store.folder / str(first), name, old[name]) == inodes(store.folder / str(second), name, new[name])
+    }
+    assert linked == old.keys() - {"2"}, "document 120 is in part 2, which has room for the new chunks"
+    assert linked <= unchanged
+    after = contents(store.folder / str(second))
+    await store.builder.publish(second)
+    await store.answers()
+    await reader.frequencies(OURS, [])
+    await reader.close()
+    await store.index.close()
+    assert contents(store.folder / str(second)) == after
+    shared = [path for path in after if "/segments/" in path and before.get(path) == after[path]]
+    assert len(shared) > 100
+
+
+async def test_an_index_gets_graphs_once_it_is_large_and_keeps_finding_the_same(tmp_path: Path) -> None:
+    store = Store(tmp_path / "index", GRAPHS)
+    small = await store.publish(*added(0, 250))
+    assert not graphs(store, small)
+    large = await store.publish(*added(250, 350), base=small)
+    assert len(graphs(store, large)) == 4, "each part has one, and those that were there before got one too"
+    exact = Store(tmp_path / "exact", ONE_PART)
+    await exact.publish(*added(0, 350))
+    assert await store.answers() == await exact.answers()
+    for each in (store, exact):
+        await each.index.close()
+
+
+def graphs(store: Store, generation: int) -> list[Path]:
+    return list((store.folder / str(generation)).rglob("graph.bin"))
+
+
+async def test_an_index_that_loses_all_its_chunks_is_empty_and_not_missing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "index", SMALL)
+    base = await store.publish(*added(0, 250))
+    await store.publish(Change(remove=[document(number) for number in range(0, 250, 10)]), base=base)
+    assert await store.index.frequencies(OURS, ["pump"]) == (0, [0])
+    assert await store.index.search(OURS, vector=vectors_of(1)[0], words="pump", limit=5) == ()
+    await store.index.close()
