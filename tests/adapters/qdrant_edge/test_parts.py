@@ -18,10 +18,11 @@ pytestmark = pytest.mark.anyio
 
 OURS, THEIRS = Project.named("ours").id, Project.named("theirs").id
 SIZE = 16
-SMALL = Limits(part_chunks=100, graph_chunks=10**9)
-GRAPHS = Limits(part_chunks=100, graph_chunks=300, graph_kilobytes=1)
+SMALL = Limits(part_chunks=30, graph_chunks=10**9)
+GRAPHS = Limits(part_chunks=30, graph_chunks=60, graph_kilobytes=1)
 ONE_PART = Limits(graph_chunks=10**9)
-WORDS = ("pump", "valve", "rotor", "sensor", "joint", "motor", "gear", "hose", "tank", "filter")
+WORDS = [f"{word}{number}" for number in range(6) for word in ("pump", "valve", "rotor", "hose", "tank")]
+SHARES = np.array([1 / (rank + 1) for rank in range(len(WORDS))])
 
 
 @dataclass
@@ -43,7 +44,7 @@ class Store:
     async def answers(self) -> list[tuple[list[tuple[str, float]], tuple[int, list[int]]]]:
         """What is found for some questions, in every project and with a filter, and how often words were counted."""
         found = []
-        for number in range(0, 40, 3):
+        for number in range(0, 40, 5):
             for project, filters in ((OURS, Filters()), (THEIRS, Filters()), (OURS, Filters(section="Section 2"))):
                 vector, words = vectors_of(number)[0], f"{WORDS[number % 10]} {WORDS[number % 7]} word{number}"
                 passages = await self.index.search(project, vector=vector, words=words, limit=10, filters=filters)
@@ -64,13 +65,14 @@ async def _each(changes: Sequence[Change]) -> AsyncIterator[Change]:
 def vectors_of(number: int) -> Vector:
     rng = np.random.default_rng(number)
     rows = rng.normal(size=(2, SIZE))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    unit: Vector = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def entry(number: int, *, text: str = "") -> Entry:
     """Ten chunks to a document, every fourth document in another project. No two texts are as long: ranks never tie."""
     rng = np.random.default_rng((1, number))
-    text = text or " ".join([f"word{number}", *rng.choice(WORDS, size=5 + number).tolist()])
+    text = text or " ".join([f"word{number}", *rng.choice(WORDS, size=5 + number, p=SHARES / SHARES.sum()).tolist()])
     project = THEIRS if number // 10 % 4 == 3 else OURS
     content = content_hash("Title", f"Section {number % 5}", text)
     identity = document(number)
@@ -97,10 +99,10 @@ def document(number: int) -> UUID:
 
 
 def added(first: int, last: int) -> list[Change]:
-    """Chunks in changes of 64, which end neither with documents nor with parts."""
+    """Chunks in changes of 23, which end neither with documents nor with parts."""
     return [
-        Change(entries=[entry(number) for number in range(start, min(start + 64, last))])
-        for start in range(first, last, 64)
+        Change(entries=[entry(number) for number in range(start, min(start + 23, last))])
+        for start in range(first, last, 23)
     ]
 
 
@@ -130,28 +132,32 @@ def inodes(folder: Path, part: str, segments: set[str]) -> set[int]:
 async def test_several_parts_answer_as_one_does_after_any_changes(tmp_path: Path, limits: Limits) -> None:
     one, several = Store(tmp_path / "one", ONE_PART), Store(tmp_path / "several", limits)
     steps = [
-        added(0, 450),
-        [Change(remove=[document(0), document(120), document(121)]), *added(450, 470)],
-        [Change(remove=[document(200)]), Change(entries=[entry(200, text="a pump of another kind"), entry(201)])],
-        [Change(remove=[document(number) for number in range(300, 400, 10)])],
-        [Change(entries=[entry(5), entry(6)]), Change(entries=[entry(6)])],
+        added(0, 115),
+        [
+            *[Change(remove=[document(0), document(50)]), *added(115, 120)],
+            *[Change(remove=[document(20)]), Change(entries=[entry(20, text="a pump of another kind"), entry(21)])],
+        ],
+        [
+            Change(remove=[document(number) for number in (30, 40, 50)]),
+            *[Change(entries=[entry(60), entry(61)]), Change(entries=[entry(61)])],
+        ],
     ]
     bases: list[int | None] = [None, None]
     for step in steps:
         bases = [await store.publish(*step, base=base) for store, base in zip((one, several), bases, strict=True)]
         assert await several.answers() == await one.answers()
     assert len(segments_of(one, bases[0] or 0)) == 1
-    assert len(segments_of(several, bases[1] or 0)) > 3
+    assert len(segments_of(several, bases[1] or 0)) > 2
     for store in (one, several):
         await store.index.close()
 
 
 async def test_parts_without_a_change_are_linked_and_none_of_their_bytes_change(tmp_path: Path) -> None:
     store = Store(tmp_path / "index", GRAPHS)
-    first = await store.publish(*added(0, 450))
+    first = await store.publish(*added(0, 75))
     before = contents(store.folder / str(first))
     await store.answers()  # the first generation stays open while the next one is built from it, and read
-    second = await store.builder.stage(_each([Change(remove=[document(120)]), *added(450, 455)]), base=first)
+    second = await store.builder.stage(_each([Change(remove=[document(40)]), *added(80, 83)]), base=first)
     assert contents(store.folder / str(first)) == before
     reader = QdrantEdgeIndex(store.folder, model="test", dimensions=SIZE)
     assert await store.builder.fault_of(second) is None
@@ -162,7 +168,7 @@ async def test_parts_without_a_change_are_linked_and_none_of_their_bytes_change(
         for name in old.keys() & new.keys()
         if inodes(store.folder / str(first), name, old[name]) == inodes(store.folder / str(second), name, new[name])
     }
-    assert linked == old.keys() - {"2"}, "document 120 is in part 2, which has room for the new chunks"
+    assert linked == old.keys() - {"2"}, "document 40 is in part 2, which has room for the new chunks"
     assert linked <= unchanged
     after = contents(store.folder / str(second))
     await store.builder.publish(second)
@@ -175,14 +181,35 @@ async def test_parts_without_a_change_are_linked_and_none_of_their_bytes_change(
     assert len(shared) > 100
 
 
+async def test_a_second_reader_links_the_files_for_itself_and_leaves_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "index", SMALL)
+    await store.publish(*added(0, 50))
+    await store.index.frequencies(OURS, [])
+    before = contents(store.folder)
+    second = Store(tmp_path / "index", SMALL)
+    assert await second.answers() == await store.answers()
+    own = [*store.folder.glob("1.reader-*/shard/segments/*/vector_storage-dense/vectors/chunk_0.mmap")]
+    assert own
+    assert all(file.stat().st_nlink == 2 for file in own)
+    assert await store.builder.leftovers() == [], "it is in use"
+    await second.index.close()
+    assert contents(store.folder) == before
+    dead = store.folder / "1.reader-dead"
+    dead.mkdir()
+    assert await store.builder.leftovers() == [dead.name]
+    await store.builder.remove_leftovers()
+    assert not dead.exists()
+    await store.index.close()
+
+
 async def test_an_index_gets_graphs_once_it_is_large_and_keeps_finding_the_same(tmp_path: Path) -> None:
     store = Store(tmp_path / "index", GRAPHS)
-    small = await store.publish(*added(0, 250))
+    small = await store.publish(*added(0, 50))
     assert not graphs(store, small)
-    large = await store.publish(*added(250, 350), base=small)
-    assert len(graphs(store, large)) == 4, "each part has one, and those that were there before got one too"
+    large = await store.publish(*added(50, 80), base=small)
+    assert len(graphs(store, large)) == 3, "each part has one, and those that were there before got one too"
     exact = Store(tmp_path / "exact", ONE_PART)
-    await exact.publish(*added(0, 350))
+    await exact.publish(*added(0, 80))
     assert await store.answers() == await exact.answers()
     for each in (store, exact):
         await each.index.close()
@@ -194,8 +221,8 @@ def graphs(store: Store, generation: int) -> list[Path]:
 
 async def test_an_index_that_loses_all_its_chunks_is_empty_and_not_missing(tmp_path: Path) -> None:
     store = Store(tmp_path / "index", SMALL)
-    base = await store.publish(*added(0, 250))
-    await store.publish(Change(remove=[document(number) for number in range(0, 250, 10)]), base=base)
+    base = await store.publish(*added(0, 50))
+    await store.publish(Change(remove=[document(number) for number in range(0, 50, 10)]), base=base)
     assert await store.index.frequencies(OURS, ["pump"]) == (0, [0])
     assert await store.index.search(OURS, vector=vectors_of(1)[0], words="pump", limit=5) == ()
     await store.index.close()

@@ -47,9 +47,9 @@ class Limits:
     part_chunks: int = 50_000
     """A part has at most so many. An engine's segment under construction takes about 1.1 MB for each MB of text, so
     this is some 150 MB; and with fewer, a large index would have many segments, each of which costs every question."""
-    graph_chunks: int = 100_000
+    graph_chunks: int = 50_000
     """An index with more gets graphs (HNSW) and quantized vectors. Below, comparing a question with every vector takes
-    less than 100 ms, is exact, and needs no building."""
+    less than 40 ms (76 ms for 100,000 chunks of five windows, docs/log.md), is exact, and needs no building."""
     graph_kilobytes: int = 10_000
     """Vectors of one segment that are compared one by one even then: that takes 1 to 2 ms."""
 

@@ -241,7 +241,9 @@ class Staging:
 
     def _add(self, part: _Part, points: Sequence[tuple[Entry, IndexPoint]]) -> None:
         for other in self._parts:  # a chunk that is there already is replaced, wherever it is
-            known: list[int | UUID | str] = [str(point.id) for entry, point in points if other.holds(_document_key(entry.chunk.document_id))]
+            known: list[int | UUID | str] = [
+                str(point.id) for entry, point in points if other.holds(_document_key(entry.chunk.document_id))
+            ]
             if known and (other is part or other.base is not None):
                 there = self._open(other).retrieve(known, False, False)
                 if there:
