@@ -3,12 +3,12 @@
     python benchmarks/speed/scaling.py run --engine embedded --chunks 10000 100000 1000000 [--json OUT] [--home FOLDER]
     python benchmarks/speed/scaling.py draw OUT...        plots in docs/img, and the table of docs/scaling.md on stdout
 
-Vectors are 64 numbers wide, two windows to a chunk, gathered around 1,000 topics; texts have 40 words, as rare as in a
-language. So a chunk is about a tenth of a real one, and a million can be built on two cores while somebody waits. What
-is measured is the index alone: nothing is parsed or embedded. Every size is built and asked in processes of its own; an
-index that is in the given home already is only asked. Recall compares the first ten that are found for a question
-without words with those of a comparison with every vector, computed by numpy. The latency is that of questions with
-words: hybrid. The processor time of the process says more than the clock where other work shares the machine.
+Vectors are 64 numbers wide, two windows to a chunk, gathered around 1,000 topics; texts have 40 words (`--words`), as
+rare as in a language. So a chunk is about a tenth of a real one, and a million can be built on two cores while somebody
+waits. What is measured is the index alone: nothing is parsed or embedded. Every size is built and asked in processes of
+its own; an index that is in the given home already is only asked. Recall compares the first ten that are found for a
+question without words with those of a comparison with every vector, computed by numpy. The latency is that of questions
+with words: hybrid. The processor time of the process says more than the clock where other work shares the machine.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import os
 import resource
 import shutil
 import statistics
+import sys
 import tempfile
 from collections.abc import AsyncIterator
 from concurrent.futures import ProcessPoolExecutor
@@ -29,15 +30,17 @@ from uuid import uuid5
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.lib.scaling_charts import draw, table
 from citewell.models import Chunk, Project, Vector, chunk_id, content_hash
 from citewell.ports import Change, Embedding, Entry, Index, IndexBuilder
 from citewell.text import bert_vocabulary
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.lib.scaling_charts import draw, table
+
 PROJECT, NEIGHBOUR = Project.named("benchmark").id, Project.named("neighbour").id
 DIMENSIONS, WINDOWS = 64, 2
 MODEL = "generated-64"
-_TOPICS, _WORDS = 1000, 40
+_TOPICS = 1000
 _CHUNKS_PER_CHANGE = 500
 _CHUNKS_PER_DOCUMENT = 10
 _NEIGHBOUR_EVERY = 10  # every tenth document is another project's
@@ -47,7 +50,8 @@ _QUESTIONS = 200
 class Corpus:
     """Generated chunks in blocks; the same number gives the same block."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: int) -> None:
+        self._words = words
         rng = np.random.default_rng(7)
         entries = [entry for entry in bert_vocabulary() if entry.isascii() and entry.isalpha() and len(entry) > 3]
         self.words = np.array(entries)[rng.permutation(len(entries))]
@@ -68,7 +72,7 @@ class Corpus:
 
     def texts(self, block: int) -> list[str]:
         rng = np.random.default_rng((2, block))
-        places = np.searchsorted(self._cumulated, rng.random((_CHUNKS_PER_CHANGE, _WORDS)))
+        places = np.searchsorted(self._cumulated, rng.random((_CHUNKS_PER_CHANGE, self._words)))
         return [" ".join(words) + "." for words in self.words[places.clip(max=len(self.words) - 1)].tolist()]
 
     def entries(self, block: int) -> list[Entry]:
@@ -144,9 +148,9 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def build(engine: str, home: Path, chunks: int) -> dict[str, float]:
+def build(engine: str, home: Path, chunks: int, words: int) -> dict[str, float]:
     """Publish an index; in a process of its own."""
-    corpus = Corpus()
+    corpus = Corpus(words)
     preparing = added = 0.0
 
     async def changes() -> AsyncIterator[Change]:
@@ -182,9 +186,9 @@ def disk_megabytes(home: Path) -> float:
     return sum(file.stat().st_blocks * 512 for file in home.rglob("*") if file.is_file()) / 1e6
 
 
-def ask(engine: str, home: Path, chunks: int) -> dict[str, float]:
+def ask(engine: str, home: Path, chunks: int, words: int) -> dict[str, float]:
     """Latency and recall; in a process of its own."""
-    corpus = Corpus()
+    corpus = Corpus(words)
     questions = corpus.questions(chunks)
     index = index_of(engine, home)
 
@@ -222,14 +226,14 @@ def ask(engine: str, home: Path, chunks: int) -> dict[str, float]:
     }
 
 
-def run(engine: str, sizes: list[int], home: Path, output: Path | None, *, keep: bool) -> None:
+def run(engine: str, sizes: list[int], home: Path, output: Path | None, *, words: int, keep: bool) -> None:
     rows: list[dict[str, object]] = json.loads(output.read_text()) if output and output.exists() else []
     for chunks in sizes:
         folder = home / f"{engine}-{chunks}"
         row: dict[str, object] = {"engine": engine, "chunks": chunks, "load": os.getloadavg()[0]}
         for step in (ask,) if folder.exists() else (build, ask):
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-                row |= process.submit(step, engine, folder, chunks).result()
+                row |= process.submit(step, engine, folder, chunks, words).result()
         print(json.dumps(row), flush=True)
         kept = [other for other in rows if (other["engine"], other["chunks"]) != (engine, chunks)]
         rows = sorted([*kept, row], key=lambda one: (str(one["engine"]), int(str(one["chunks"]))))
@@ -245,18 +249,20 @@ def main() -> None:
     running = kinds.add_parser("run")
     running.add_argument("--engine", default="embedded")
     running.add_argument("--chunks", type=int, nargs="+", default=[10_000, 100_000])
+    running.add_argument("--words", type=int, default=40, help="words of each chunk (default: %(default)s)")
     running.add_argument("--home", type=Path, help="where the indexes are built and stay; default: a temporary folder")
     running.add_argument("--json", type=Path, help="add the numbers to this file")
     drawing = kinds.add_parser("draw")
     drawing.add_argument("results", type=Path, nargs="+")
+    drawing.add_argument("--folder", type=Path, default=Path("docs/img"))
     options = parser.parse_args()
     if options.kind == "run":
         with tempfile.TemporaryDirectory() as folder:
             home = options.home or Path(folder)
-            run(options.engine, options.chunks, home, options.json, keep=options.home is not None)
+            run(options.engine, options.chunks, home, options.json, words=options.words, keep=options.home is not None)
     else:
         rows = [row for file in options.results for row in json.loads(file.read_text(encoding="utf-8"))]
-        draw(rows, Path("docs/img"))
+        draw(rows, options.folder)
         print(table(rows))
 
 

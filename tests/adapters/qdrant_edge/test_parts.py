@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from uuid import UUID, uuid5
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from citewell.adapters.qdrant_edge import Limits, QdrantEdgeBuilder, QdrantEdgeIndex
+from citewell.adapters.qdrant_edge.sparse_files import checksum
 from citewell.models import Chunk, Filters, Passage, Project, Vector, chunk_id, content_hash
 from citewell.ports import Change, Embedding, Entry
 
@@ -115,11 +115,7 @@ def segments_of(store: Store, generation: int) -> dict[str, set[str]]:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    return {
-        str(file.relative_to(folder)): sha256(file.read_bytes()).hexdigest()
-        for file in folder.rglob("*")
-        if file.is_file()
-    }
+    return {str(file.relative_to(folder)): checksum(file) for file in folder.rglob("*") if file.is_file()}
 
 
 def inodes(folder: Path, part: str, segments: set[str]) -> set[int]:
