@@ -1,7 +1,7 @@
 """What every Index and its IndexBuilder promise."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -29,6 +29,8 @@ from tests.contracts.index_stores import (
     on_qdrant,
     vector,
 )
+from tests.fakes.qdrant import KEY
+from tests.fakes.qdrant import Qdrant as FakeQdrant
 from tests.fakes.qdrant_local import local_client
 
 pytestmark = pytest.mark.anyio
@@ -46,6 +48,12 @@ def open_qdrant_local() -> Store:
 
 
 @pytest.fixture
+def open_qdrant_rest() -> Iterator[Store]:
+    with FakeQdrant() as server:
+        yield on_qdrant(lambda policy: QdrantServer.at(server.url, key=KEY, policy=policy), "contract")
+
+
+@pytest.fixture
 async def open_qdrant() -> AsyncIterator[Store]:
     url, key, name = os.environ["REAL_QDRANT_URL"], os.environ.get("REAL_QDRANT_API_KEY"), f"test-{uuid4().hex[:12]}"
     yield on_qdrant(lambda policy: QdrantServer.at(url, key=key, policy=policy), name)
@@ -56,7 +64,9 @@ async def open_qdrant() -> AsyncIterator[Store]:
     await client.close()
 
 
-@pytest.fixture(params=["embedded", "qdrant_local", *(["qdrant"] if os.environ.get("REAL_QDRANT_URL") else [])])
+@pytest.fixture(
+    params=["embedded", "qdrant_local", "qdrant_rest", *(["qdrant"] if os.environ.get("REAL_QDRANT_URL") else [])]
+)
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
     made: Store = request.getfixturevalue(f"open_{request.param}")
     yield made
