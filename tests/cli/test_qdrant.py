@@ -103,9 +103,9 @@ def test_health_reports_the_server_and_an_outage_is_an_error_without_its_url(
         healthy = httpx2.get(f"{address}/health", timeout=30).json()
         assert healthy["services"]["vector_store"]["details"] == {"version": "1.19.2", "points": 6, "status": "green"}
         body = {"question": QUESTION}
-        assert httpx2.post(f"{address}/ask", json=body, timeout=30).status_code == 200
+        assert httpx2.post(f"{address}/api/ask", json=body, timeout=30).status_code == 200
         qdrant.faults.append(Fault("", Reply(500, b"{}")))
-        refused = httpx2.post(f"{address}/ask", json=body, timeout=60)
+        refused = httpx2.post(f"{address}/api/ask", json=body, timeout=60)
         assert (refused.status_code, refused.json()["error_code"]) == (503, "QDRANT_UNAVAILABLE")
         unhealthy = httpx2.get(f"{address}/health", timeout=30)
         assert unhealthy.json()["services"]["vector_store"]["status"] == "unavailable"
@@ -113,7 +113,7 @@ def test_health_reports_the_server_and_an_outage_is_an_error_without_its_url(
             assert "127.0.0.1" not in shown
             assert KEY not in shown
         qdrant.faults.clear()
-        assert httpx2.post(f"{address}/ask", json=body, timeout=30).status_code == 200, "it recovers by itself"
+        assert httpx2.post(f"{address}/api/ask", json=body, timeout=30).status_code == 200, "it recovers by itself"
 
 
 def killed_at(

@@ -34,6 +34,11 @@ WRITING = RetryPolicy(max_attempts=8, attempt_seconds=60.0, total_seconds=300.0,
 _OLDEST_VERSION = 1, 19  # the first with term rarity per project and with prefixes in filters
 
 
+# What the client raises for an answer that is not Qdrant's, beside its own exceptions.
+_MALFORMED = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
+_NOT_QDRANT = "what is under QDRANT_URL does not answer as Qdrant does"
+
+
 class CollectionMissing(IndexUnavailable):
     """The server has no such collection."""
 
@@ -129,7 +134,7 @@ def _is_transient(error: Exception) -> bool:
         case ResponseHandlingException():
             return isinstance(error.source, httpx.TransportError) and not _has_cause(error.source, ssl.SSLError)
         case _:
-            return True
+            return not isinstance(error, _MALFORMED)
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
@@ -143,7 +148,7 @@ def _headers(error: Exception) -> Mapping[str, str]:
 
 
 _RULES = RetryRules(
-    errors=(ApiException, QdrantException, _NotApplied),
+    errors=(ApiException, QdrantException, _NotApplied, *_MALFORMED),
     is_transient=_is_transient,
     headers=_headers,
     is_rate_limit=lambda error: isinstance(error, ResourceExhaustedResponse),
@@ -167,6 +172,8 @@ def _translate(error: Exception) -> IndexUnavailable:
             reason = "the vector store has too many requests (status 429)"
         case ResponseHandlingException():
             reason = _transport_reason(error.source)
+        case _ if isinstance(error, _MALFORMED):
+            reason = _NOT_QDRANT
         case _:
             reason = "the vector store did not answer in time"
     _log.error("%s: %s", reason, _explanation(error))
@@ -182,7 +189,7 @@ def _transport_reason(source: Exception) -> str:
         return "the vector store did not answer in time"
     if isinstance(source, httpx.TransportError):
         return "the vector store cannot be reached"
-    return "what is under QDRANT_URL does not answer as Qdrant does"
+    return _NOT_QDRANT
 
 
 def _is_qdrants(error: UnexpectedResponse) -> bool:
