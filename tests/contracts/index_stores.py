@@ -7,9 +7,11 @@ from uuid import UUID, uuid5
 
 import numpy as np
 
+from citewell.adapters.qdrant import READING, WRITING, CollectionOptions, QdrantBuilder, QdrantIndex, QdrantServer
 from citewell.adapters.qdrant_edge import QdrantEdgeBuilder, QdrantEdgeIndex
 from citewell.models import Chunk, Project, Vector, chunk_id, content_hash
 from citewell.ports import Change, Embedding, Entry, Index, IndexBuilder
+from citewell.retry import RetryPolicy
 
 OURS, THEIRS = Project.named("ours").id, Project.named("theirs").id
 SIZE = 4
@@ -64,6 +66,18 @@ def embedded(folder: Path, model: str = "test") -> Store:
         make_builder=lambda _: QdrantEdgeBuilder(folder, model=model, dimensions=SIZE),
         other=lambda model="test": embedded(folder, model),
         builder_is_for_one_project=False,
+    )
+
+
+def on_qdrant(connect: Callable[[RetryPolicy], QdrantServer], name: str, model: str = "test") -> Store:
+    options = CollectionOptions(alias=name, replicas=1, shards=1)
+    return Store(
+        index=QdrantIndex(connect(READING), options, model=model, dimensions=SIZE),
+        make_builder=lambda project: QdrantBuilder(
+            connect(WRITING), options, project=project or OURS, model=model, dimensions=SIZE
+        ),
+        other=lambda model="test": on_qdrant(connect, name, model),
+        builder_is_for_one_project=True,
     )
 
 

@@ -39,7 +39,7 @@ from citewell.ports import (
 )
 from citewell.settings import Settings
 from citewell.wiring.engines import make_embedder, make_reader, make_reranker, make_writer
-from citewell.wiring.indexes import make_index, make_index_builder
+from citewell.wiring.indexes import check_index, make_index, make_index_builder
 
 _INGEST_STATEMENT_SECONDS = 600.0  # the commit of a large library is one statement, and no reader waits for it
 
@@ -57,6 +57,7 @@ def check_settings(settings: Settings) -> None:
     make_reranker(settings)
     make_embedder(settings)
     make_writer(settings)
+    check_index(settings)
     check_database_url(home.database_location(settings))
 
 
