@@ -47,6 +47,7 @@ from citewell.ports import (
     Writer,
 )
 from citewell.settings import Settings, variable
+from citewell.tracing import NoTracer, Tracer
 
 _log = logging.getLogger("citewell.wiring")
 
@@ -343,6 +344,17 @@ def _reader(settings: Settings) -> Reader | None:
             return None
         case never:
             assert_never(never)
+
+
+def tracer(settings: Settings) -> Tracer:
+    """What sends spans of requests somewhere, if anything does."""
+    if settings.tracing == "none":
+        return NoTracer()
+    try:
+        from citewell.adapters.otel import OtlpTracer
+    except ModuleNotFoundError as error:
+        raise _missing_package("CITEWELL_TRACING=otlp needs OpenTelemetry", "otel") from error
+    return OtlpTracer()
 
 
 def _writer(settings: Settings) -> Writer | None:
