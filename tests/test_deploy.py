@@ -274,6 +274,9 @@ def test_images_have_plain_names_and_versions() -> None:
         name, _, version = image.partition(":")
         assert re.fullmatch(r"[a-z0-9-]+(/[a-z0-9-]+)?", name), image  # no host
         assert re.search(r"\d", version), image
+    (qdrant,) = (image for image in images if image.startswith("qdrant/"))
+    numbers = re.findall(r"\d+", qdrant)
+    assert (int(numbers[0]), int(numbers[1])) >= (1, 19), "the oldest that has what the index needs"
 
 
 # Kubernetes
@@ -323,6 +326,39 @@ def test_the_service_and_the_disruption_budget_mean_the_servers() -> None:
     for deployment in deployments.values():
         spec = deployment["spec"]
         assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
+
+
+# The sizing guide
+
+SIZES = {"core hours": 1.0, "MB": 1e6, "GB": 1e9, "TB": 1e12, "million": 1e6, "billion": 1e9}
+
+
+def test_the_sizing_guide_s_tables_follow_from_its_formulas() -> None:
+    page = (ROOT / "docs" / "sizing.md").read_text(encoding="utf-8")
+    w, d, t, payload, m = 4.5, 384, 150, 6000, 16
+    parts = {
+        "4·w·d": 4 * w * d, "w·d": w * d, "w·d/8": w * d / 8, "8·m": 8 * m, "8·t": 8 * t, "500 + 4·t": 500 + 4 * t,
+        "P": payload,
+    }  # fmt: skip
+    shown = dict(re.findall(r"^\| [^|]+ \| `([^`]+)` \| ([\d,]+) \|$", page, re.MULTILINE))
+    assert {formula: float(value.replace(",", "")) for formula, value in shown.items()} == parts
+    vectors, graph, words, indexes = parts["4·w·d"], parts["8·m"], parts["8·t"], parts["500 + 4·t"]
+    each = (
+        vectors,
+        parts["w·d"] + graph + words + indexes,
+        vectors + parts["w·d"] + graph + words + indexes + payload,
+        vectors + 2 * 2400 + 2800,
+        1 / 5 / 3600,
+        257_382 / 838,
+    )
+    rows = [row for row in page.splitlines() if re.match(r"\| [\d,]{6,} \|", row)]
+    assert len(rows) == 4
+    for row in rows:
+        chunks, *values = [cell.strip() for cell in row.strip("|").split("|")]
+        for value, one in zip(values, each, strict=True):
+            number, _, unit = value.partition(" ")
+            claimed = float(number.replace(",", "")) * SIZES[unit]
+            assert claimed == pytest.approx(int(chunks.replace(",", "")) * one, rel=0.04), (row, value)
 
 
 # The checks themselves
