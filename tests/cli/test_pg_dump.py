@@ -11,13 +11,14 @@ QUESTION = "What moves water uphill?"
 def test_a_dump_restored_elsewhere_answers_as_before_without_embedding_again(
     citewell: Citewell, docs: Path, tmp_path: Path, postgres_server: PostgresServer
 ) -> None:
-    old = {"home": tmp_path / "old", "DATABASE_URL": postgres_server.create(), "CITEWELL_EMBEDDER": "hashing"}
+    url = postgres_server.create()
+    old = {"home": tmp_path / "old", "DATABASE_URL": url, "CITEWELL_EMBEDDER": "hashing"}
     assert citewell("ingest", str(docs), **old).returncode == 0
     assert citewell("keys", "create", "site widget", **old).returncode == 0
     before = citewell("ask", QUESTION, "--json", **old).stdout
 
     dump = tmp_path / "citewell.dump"
-    postgres_server.client("pg_dump", "--format=custom", f"--file={dump}", old["DATABASE_URL"])
+    postgres_server.client("pg_dump", "--format=custom", f"--file={dump}", url)
     restored = postgres_server.create()
     postgres_server.client(
         "pg_restore", "--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={restored}", str(dump)
