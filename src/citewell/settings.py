@@ -191,6 +191,11 @@ class Settings(BaseSettings):
     api_key: SecretStr | None = Field(None, description="API key that commands send to that server.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged.")
     log_format: Literal["json", "text"] = Field("json", description="Log format of `citewell serve`.")
+    tracing: Literal["none", "otlp"] = Field(
+        "none",
+        description="`otlp` sends OpenTelemetry spans of each request to a collector, which the standard variables "
+        "`OTEL_…` name. They have no text of questions, answers or documents.",
+    )
 
     gemini_api_key: SecretStr | None = Field(
         None,

@@ -71,6 +71,17 @@ class PostgresServer:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    def client(self, program: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's own commands, such as `pg_dump`."""
+        done = subprocess.run(
+            [self._programs / program, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self._environment(),
+        )
+        assert done.returncode == 0, done.stderr
+
     def start(self) -> None:
         settings = {
             "listen_addresses": "127.0.0.1",

@@ -1,5 +1,6 @@
 """Creates the configured engines and stores. With `home.py`, all that knows both settings and adapters."""
 
+from citewell.wiring.engines import make_tracer
 from citewell.wiring.resources import (
     AnswerResources,
     Stores,
@@ -21,6 +22,7 @@ __all__ = [
     "indexed_projects",
     "ingest_recipe",
     "is_ingest_running",
+    "make_tracer",
     "open_for_answers",
     "open_for_ingest",
     "open_for_preview",
