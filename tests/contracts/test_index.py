@@ -7,11 +7,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from citewell.adapters.sql import Database
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
 from citewell.models import Filters, Vector
 from citewell.ports import Change, Embedding, Entry
 from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
-from tests.contracts.index_stores import EAST, NORTH, OURS, SIZE, THEIRS, UP, Store, each, embedded, entry, vector
+from tests.conftest import ready
+from tests.contracts.index_stores import (
+    EAST,
+    NORTH,
+    OURS,
+    SIZE,
+    THEIRS,
+    UP,
+    Store,
+    each,
+    embedded,
+    entry,
+    in_postgres,
+    vector,
+)
+from tests.fakes.postgres import PostgresServer
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +37,12 @@ def open_embedded(tmp_path: Path) -> Store:
     return embedded(tmp_path / "index")
 
 
-@pytest.fixture(params=["embedded"])
+@pytest.fixture
+def open_postgres(postgres_server: PostgresServer) -> Store:
+    return in_postgres(Database(ready(postgres_server)))
+
+
+@pytest.fixture(params=["embedded", "postgres"])
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
     made: Store = request.getfixturevalue(f"open_{request.param}")
     yield made
