@@ -29,6 +29,7 @@ _log = logging.getLogger("citewell.index")
 
 _POINTS_PER_COPY = 500
 _CHUNKS_PER_PAGE = 500
+_CHUNKS_PER_BLOCK = 8192  # in one list of a term's chunks, which is written anew when one of them goes
 _DROP_WAIT = "10s"  # behind readers of a table that is dropped; what they keep is removed by the next run
 
 
@@ -50,7 +51,7 @@ class PgVectorBuilder:
             return "is damaged: it was never completed"
         async with self._database.reading() as connection:
             await without_time_limit(connection)
-            for name in ("chunks", "windows", "counts"):
+            for name in tables.TABLES:
                 if not await tables.has_table(connection, found.table(name)):
                     return f"is damaged: its table {found.table(name)} is missing"
             for index in tables.search_indexes(found):
@@ -80,14 +81,15 @@ class PgVectorBuilder:
         async with self._database.writing() as connection:
             generation = await tables.add_generation(connection, self._project, origin, base_generation)
             numbered = text(f"SELECT coalesce(max(no), 0) FROM {generation.table('chunks')}")
-            last = int(await connection.scalar(numbered) or 0)
+            last = last_before = int(await connection.scalar(numbered) or 0)
         async for change in changes:
             if change.scale is not None:
                 origin = replace(origin, scale=change.scale)
             await self._remove(generation, change.remove)
             for start in range(0, len(change.entries), _POINTS_PER_COPY):
                 last = await self._add(generation, change.entries[start : start + _POINTS_PER_COPY], last=last)
-        await self._complete(replace(generation, origin=origin), base_generation)
+        complete = replace(generation, origin=origin)
+        await self._complete(complete, base_generation, last_before=last_before, last=last)
         return generation.number
 
     async def publish(self, generation: int) -> None:
@@ -186,8 +188,13 @@ class PgVectorBuilder:
             async with self._database.writing() as connection:
                 await _mark_removed(connection, generation, "document_id", documents)
 
-    async def _complete(self, generation: Generation, base: Generation | None) -> None:
+    async def _complete(
+        self, generation: Generation, base: Generation | None, *, last_before: int, last: int
+    ) -> None:
         """Count words, chunks and windows, and make what searches need."""
+        for block in range((last_before + 1) // _CHUNKS_PER_BLOCK, last // _CHUNKS_PER_BLOCK + 1):
+            async with self._database.writing() as connection:
+                await connection.execute(text(_gather_postings(generation, block)))
         async with self._database.writing() as connection:
             await without_time_limit(connection)
             await connection.execute(text(_count_words(generation)))
@@ -221,13 +228,15 @@ class PgVectorBuilder:
 
     async def _tidy(self, current: Generation) -> None:
         """Delete the rows that the published generation does not have from its tables, and forget the other ones."""
-        chunks, windows, counts = map(current.table, ("chunks", "windows", "counts"))
+        chunks, windows, postings, counts = map(current.table, tables.TABLES)
         number = current.number
         gone = f"(removed <= {number} OR added > {number})"
         async with self._database.writing() as connection:
             await without_time_limit(connection)
             for statement in (
                 f"DELETE FROM {windows} WHERE chunk IN (SELECT no FROM {chunks} WHERE {gone})",
+                f"DELETE FROM {postings} WHERE generation > {number}",
+                *_forget_postings(current, gone),
                 f"DELETE FROM {chunks} WHERE {gone}",
                 f"UPDATE {chunks} SET removed = NULL WHERE removed > {number}",
                 f"DELETE FROM {counts} WHERE generation > {number}",
@@ -256,17 +265,50 @@ async def _mark_removed(
         await connection.execute(text(statement), {"values": list(values)})
 
 
+def _gather_postings(generation: Generation, block: int) -> str:
+    """List which of the new chunks of a block have each term."""
+    first = block * _CHUNKS_PER_BLOCK
+    return f"""
+        INSERT INTO {generation.table("postings")}
+        SELECT posting.term, {block}, {generation.number}, array_agg(c.no), array_agg(posting.weight)
+        FROM {generation.table("chunks")} c, unnest(c.terms, c.weights) AS posting (term, weight)
+        WHERE c.no >= {first} AND c.no < {first + _CHUNKS_PER_BLOCK} AND c.added = {generation.number}
+        GROUP BY posting.term
+    """
+
+
+def _forget_postings(generation: Generation, gone: str) -> list[str]:
+    """Take chunks out of the lists of their terms."""
+    chunks, postings = generation.table("chunks"), generation.table("postings")
+    return [
+        f"""WITH gone AS (SELECT no, terms FROM {chunks} WHERE {gone}), lists AS (
+            SELECT DISTINCT term, no / {_CHUNKS_PER_BLOCK} AS block FROM gone, unnest(terms) AS term
+        ), kept AS (
+            SELECT p.ctid AS place, array_agg(posting.no ORDER BY posting.no) AS numbers,
+                array_agg(posting.weight ORDER BY posting.no) AS weights
+            FROM lists JOIN {postings} p ON p.term = lists.term AND p.block = lists.block,
+            unnest(p.numbers, p.weights) AS posting (no, weight)
+            WHERE posting.no NOT IN (SELECT no FROM gone) GROUP BY p.ctid
+        ), emptied AS (
+            DELETE FROM {postings} p USING lists
+            WHERE p.term = lists.term AND p.block = lists.block AND p.ctid NOT IN (SELECT place FROM kept)
+        )
+        UPDATE {postings} p SET numbers = kept.numbers, weights = kept.weights FROM kept WHERE p.ctid = kept.place""",
+    ]
+
+
 def _count_words(generation: Generation) -> str:
-    """How many more chunks of the generation have each word than of its base, and how many have it in their text."""
+    """How many more chunks of the generation have each term than of its base, and how many have it in their text."""
     chunks, number = generation.table("chunks"), generation.number
     return f"""
         INSERT INTO {generation.table("counts")}
-        SELECT term, {number}, sum(sign), sum(CASE WHEN term = ANY(label_terms) THEN 0 ELSE sign END)
-        FROM (
-            SELECT terms, label_terms, 1 AS sign FROM {chunks} WHERE added = {number}
-            UNION ALL SELECT terms, label_terms, -1 FROM {chunks} WHERE removed = {number}
-        ) AS changed, unnest(terms) AS term
-        GROUP BY term
+        SELECT term, {number}, sum(chunks), sum(text_chunks) FROM (
+            SELECT term, cardinality(numbers) AS chunks, cardinality(numbers) AS text_chunks
+            FROM {generation.table("postings")} WHERE generation = {number}
+            UNION ALL SELECT unnest(label_terms), 0, -1 FROM {chunks} WHERE added = {number}
+            UNION ALL SELECT unnest(terms), -1, -1 FROM {chunks} WHERE removed = {number}
+            UNION ALL SELECT unnest(label_terms), 0, 1 FROM {chunks} WHERE removed = {number}
+        ) AS changes GROUP BY term
     """
 
 

@@ -10,7 +10,7 @@ import asyncpg
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from citewell.adapters.pgvector.tables import Generation, has_table, search_indexes
+from citewell.adapters.pgvector.tables import TABLES, Generation, has_table, search_indexes
 from citewell.adapters.sql import Database
 from citewell.errors import StoreUnavailable
 
@@ -52,7 +52,7 @@ async def create_indexes(database: Database, generation: Generation) -> None:
     if missing:
         async with database.writing() as connection:
             await without_time_limit(connection)
-            for table in ("chunks", "windows", "counts"):
+            for table in TABLES:
                 await connection.execute(text(f"ANALYZE {generation.table(table)}"))
 
 

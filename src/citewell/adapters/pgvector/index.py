@@ -33,6 +33,7 @@ _FACT_PREFIX = generation_of(_NO_PROJECT).removesuffix(str(_NO_PROJECT))
 _ATTEMPTS = 3  # a publish may drop the tables of the generation that was just looked up
 _MISSING_TABLE = "42P01"
 _MIN_WINDOWS, _MAX_WINDOWS = 100, 1000  # read from the HNSW index; `hnsw.ef_search` may be no more than 1000
+_MIN_CONSIDERED = 400  # chunks, of which the best by words are chosen
 _SELECTIVE_FRACTION = 50  # filters that leave fewer of the chunks than one in so many are searched without the index
 
 # A project's generation, and the settings of this transaction. The first column loads pgvector, which knows them.
@@ -62,12 +63,12 @@ class PgVectorIndex:
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
     ) -> tuple[int, list[int]]:
-        terms = [term_of(stem) for stem in stems]
+        terms = [signed(term_of(stem)) for stem in stems]
 
         async def run(connection: AsyncConnection, generation: Generation) -> tuple[int, list[int]]:
             if not filters:
                 counts = await _word_counts(connection, generation, terms)
-                return generation.chunks or 0, [counts.get(signed(term), (0, 0))[1] for term in terms]
+                return generation.chunks or 0, [counts.get(term, (0, 0))[1] for term in terms]
             allowed = allowed_chunks(generation, filters)
             statement = text(search.count_matches(generation, allowed, terms))
             total, *matches = (await connection.execute(statement, allowed.parameters)).one()
@@ -194,24 +195,28 @@ async def _best_by_words(
 ) -> list[int]:
     """The numbers of the best chunks by BM25, best first; exactly those of a search that scores every chunk.
 
-    Chunks with one of the rarest words are scored first. If the last of the best scores more than all other words
-    could give, no chunk that has only those can be among the best.
+    Chunks with one of the rarest terms are scored first. If the last of the best scores more than all other terms can
+    give, no chunk that has only those belongs to the best.
     """
-    terms = query_terms(words)
-    counts = await _word_counts(connection, generation, terms[0])
+    terms = [signed(term) for term in query_terms(words)[0]]
+    counts = await _word_counts(connection, generation, terms)
     query = WordQuery.weighted(terms, {term: chunks for term, (chunks, _) in counts.items()}, generation.chunks or 0)
-    if not query.terms:
-        return []
-    statement = text(search.best_by_words(generation, allowed))
-    number = query.first_attempt
-    while True:
-        parameters = {**allowed.parameters, "terms": query.rarest(number), "weights": query.weights}
-        rows = (await connection.execute(statement, parameters)).all()
+    number, considered = query.first_attempt, _MIN_CONSIDERED
+    while query.terms:
+        if allowed.parameters:
+            statement = search.best_allowed_by_words(generation, allowed, query, number)
+            rows = (await connection.execute(text(statement), allowed.parameters)).all()
+        else:
+            statement = search.best_by_words(generation, query, number)
+            rows = (await connection.execute(text(statement), {"considered": considered})).all()
         last_score = rows[-1].score if len(rows) == search.CANDIDATES else 0.0
-        needed = query.needed(last_score)
-        if needed <= number:
+        if (needed := query.needed(last_score)) > number:
+            number = needed
+        elif rows and rows[0].least and rows[0].least + query.most_without(number) > last_score:
+            considered *= 8  # one that was not considered may have more of the other terms
+        else:
             return [row.no for row in rows]
-        number = needed
+    return []
 
 
 async def _word_counts(
@@ -220,8 +225,7 @@ async def _word_counts(
     """How many chunks have each term, and how many have it in their text."""
     if not terms:
         return {}
-    parameters = {"terms": [signed(term) for term in terms]}
-    rows = await connection.execute(text(search.count_words(generation)), parameters)
+    rows = await connection.execute(text(search.count_words(generation)), {"terms": list(terms)})
     return {row.term: (int(row.chunks), int(row.text_chunks)) for row in rows}
 
 

@@ -10,8 +10,7 @@ from uuid import UUID
 
 import numpy as np
 
-from citewell.adapters.index_format import IndexPoint, SparseTerms, term_of
-from citewell.adapters.pgvector.tables import WEIGHT_DIMENSIONS
+from citewell.adapters.index_format import IndexPoint, term_of
 from citewell.models import Matrix
 
 CHUNK_COLUMNS = (
@@ -22,8 +21,9 @@ WINDOW_COLUMNS = ("chunk", "place", "embedding")
 
 _HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 _END = struct.pack(">h", -1)
-_INTEGER_TYPE = 23
-_ARRAY_ITEM = np.dtype([("size", ">i4"), ("value", ">i4")])
+# The number of a type in PostgreSQL, and an element of its arrays: size and value.
+_INTEGER = 23, np.dtype([("size", ">i4"), ("value", ">i4")])
+_REAL = 700, np.dtype([("size", ">i4"), ("value", ">f4")])
 
 
 def chunk_rows(points: Iterable[tuple[int, IndexPoint]], *, added: int) -> bytes:
@@ -51,12 +51,6 @@ def vector_literal(vector: Matrix) -> str:
     return "[" + ",".join(map(repr, vector.tolist())) + "]"
 
 
-def weights_literal(terms: SparseTerms) -> str:
-    indexes, values = _weights(terms)
-    pairs = ",".join(f"{index + 1}:{value!r}" for index, value in zip(indexes, values, strict=True))
-    return f"{{{pairs}}}/{WEIGHT_DIMENSIONS}"
-
-
 def signed(term: int) -> int:
     """The term as an integer of PostgreSQL."""
     return term - 2**32 if term >= 2**31 else term
@@ -77,9 +71,9 @@ def _chunk_fields(number: int, point: IndexPoint, added: int) -> Sequence[bytes]
         _text(payload["filename"]),
         _text(urls[0]),
         _text(urls[-1]),
-        _integers([signed(term) for term in terms]),
-        _integers([signed(term) for term in terms if term not in in_text]),
-        _sparse_vector(point.terms),
+        _array([signed(term) for term in terms], _INTEGER),
+        _array([signed(term) for term in terms if term not in in_text], _INTEGER),
+        _array(point.terms[1], _REAL),
         _json(payload),
     )
 
@@ -107,29 +101,14 @@ def _json(value: object) -> bytes:
         return json.dumps(value).encode()  # escapes lone surrogates
 
 
-def _integers(values: Sequence[int]) -> bytes:
+def _array(values: Sequence[float], kind: "tuple[int, np.dtype[np.void]]") -> bytes:
+    type_number, element = kind
     if not values:
-        return struct.pack(">iii", 0, 0, _INTEGER_TYPE)
-    items = np.empty(len(values), dtype=_ARRAY_ITEM)
-    items["size"], items["value"] = 4, values
-    return struct.pack(">iiiii", 1, 0, _INTEGER_TYPE, len(values), 1) + items.tobytes()
+        return struct.pack(">iii", 0, 0, type_number)
+    elements = np.empty(len(values), dtype=element)
+    elements["size"], elements["value"] = 4, values
+    return struct.pack(">iiiii", 1, 0, type_number, len(values), 1) + elements.tobytes()
 
 
 def _vector(vector: Matrix) -> bytes:
     return struct.pack(">hh", len(vector), 0) + vector.astype(">f4").tobytes()
-
-
-def _sparse_vector(terms: SparseTerms) -> bytes:
-    indexes, values = _weights(terms)
-    header = struct.pack(">iii", WEIGHT_DIMENSIONS, len(indexes), 0)
-    return header + np.array(indexes, dtype=">i4").tobytes() + np.array(values, dtype=">f4").tobytes()
-
-
-def _weights(terms: SparseTerms) -> tuple[list[int], list[float]]:
-    """Dimensions from 0 in ascending order, and their values."""
-    weights: dict[int, float] = {}
-    for term, weight in zip(*terms, strict=True):
-        dimension = term % WEIGHT_DIMENSIONS
-        weights[dimension] = weights.get(dimension, 0.0) + weight
-    ordered = sorted(weights)
-    return ordered, [weights[dimension] for dimension in ordered]

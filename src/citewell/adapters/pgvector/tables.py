@@ -1,9 +1,10 @@
 """The tables of an index: one list of generations, and for each project tables of its chunks, windows and words.
 
     index_generations   number, project, origin, and the number of the tables; what is published, a fact of the library
-    index_7_chunks      a row for each chunk: what it is filtered by, its BM25 weights, its payload
+    index_7_chunks      a row for each chunk: what it is filtered by, its BM25 terms and weights, its payload
     index_7_windows     the vectors of a chunk's windows
-    index_7_counts      how many chunks have a word, as the changes of each generation
+    index_7_postings    which chunks have a term, and with what weight: the same as in `chunks`, by term
+    index_7_counts      how many chunks have a term, as the changes of each generation
 
 A generation that is built on another one shares its tables: a row is visible from the generation `added` until the
 generation `removed`. One that is built from nothing has tables of its own, which are filled before they are indexed.
@@ -22,11 +23,10 @@ from citewell.adapters.sql import Database, generation_of
 from citewell.errors import IndexUnavailable, StoreUnavailable
 from citewell.similarity_scale import SimilarityScale
 
-WEIGHT_DIMENSIONS = 1_000_000_000
-"""The most that pgvector's sparse vectors can have: the dimension of a word is taken modulo it."""
+INDEXED_WINDOWS = 10_000
+"""From so many vectors on they have an HNSW index: to compare fewer takes a few milliseconds, and is exact."""
 
-INDEXED_WINDOWS = 20_000
-"""From so many vectors on they have an HNSW index: to read fewer takes 10 ms, and finds exactly the nearest."""
+TABLES = ("chunks", "windows", "postings", "counts")
 
 _MAX_INDEXED_DIMENSIONS = 4000  # of an HNSW index over half-precision vectors
 _MAX_INLINE_DIMENSIONS = 1980  # longer vectors fit no page, and are stored outside of their rows
@@ -123,7 +123,7 @@ async def add_generation(
 
 
 def _new_tables(generation: Generation) -> list[str]:
-    chunks, windows, counts = map(generation.table, ("chunks", "windows", "counts"))
+    chunks, windows, postings, counts = map(generation.table, TABLES)
     dimensions = generation.origin.dimensions
     storage = "STORAGE PLAIN" if dimensions <= _MAX_INLINE_DIMENSIONS else ""
     # MAIN: a payload is moved out of a long row, and what is read to search stays in it.
@@ -141,7 +141,7 @@ def _new_tables(generation: Generation) -> list[str]:
             url_path text NOT NULL,
             terms integer[] STORAGE MAIN NOT NULL,
             label_terms integer[] STORAGE MAIN NOT NULL,
-            weights sparsevec({WEIGHT_DIMENSIONS}) STORAGE MAIN NOT NULL,
+            weights real[] STORAGE MAIN NOT NULL,
             payload json NOT NULL
         )""",
         f"CREATE INDEX {chunks}_id ON {chunks} (id)",
@@ -154,6 +154,14 @@ def _new_tables(generation: Generation) -> list[str]:
             embedding vector({dimensions}) {storage} NOT NULL,
             PRIMARY KEY (chunk, place)
         )""",
+        f"""CREATE TABLE {postings} (
+            term integer NOT NULL,
+            block bigint NOT NULL,
+            generation bigint NOT NULL,
+            numbers bigint[] STORAGE EXTERNAL NOT NULL,
+            weights real[] STORAGE EXTERNAL NOT NULL
+        )""",
+        f"CREATE INDEX {postings}_term ON {postings} (term, block)",
         f"""CREATE TABLE {counts} (
             term integer NOT NULL,
             generation bigint NOT NULL,
@@ -183,7 +191,7 @@ def half_precision(vector: str, generation: Generation) -> str:
 
 
 async def drop_tables(connection: AsyncConnection, number: int) -> None:
-    for name in ("chunks", "windows", "counts"):
+    for name in TABLES:
         await connection.execute(text(f"DROP TABLE IF EXISTS index_{number}_{name}"))
 
 
@@ -200,7 +208,8 @@ async def prepare(database: Database) -> None:
 
 
 async def _installed_version(connection: AsyncConnection) -> str | None:
-    return await connection.scalar(text("SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
+    version = await connection.scalar(text("SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
+    return None if version is None else str(version)
 
 
 async def _install(connection: AsyncConnection) -> None:
@@ -212,7 +221,7 @@ async def _install(connection: AsyncConnection) -> None:
         )
     # Whoever owns the database may install an extension that the server trusts, as it does this one.
     allowed = text("SELECT has_database_privilege(current_database(), 'CREATE')")
-    trusted = text("SELECT bool_or(trusted OR superuser IS FALSE) FROM pg_available_extension_versions WHERE name = 'vector'")
+    trusted = text("SELECT bool_or(trusted) FROM pg_available_extension_versions WHERE name = 'vector'")
     is_superuser = text("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
     may_install = await connection.scalar(allowed) and await connection.scalar(trusted)
     if not (may_install or await connection.scalar(is_superuser)):
@@ -231,7 +240,7 @@ async def _require_version(connection: AsyncConnection) -> None:
             f"pgvector {installed} is too old: 0.8 or newer is needed. Update it on the server and run "
             "`ALTER EXTENSION vector UPDATE` in the database"
         )
-    if not await connection.scalar(text("SELECT to_regtype('sparsevec') IS NOT NULL")):
+    if not await connection.scalar(text("SELECT to_regtype('halfvec') IS NOT NULL")):
         raise IndexUnavailable(
             "pgvector is in a schema that is not searched: add it to the search_path of this user with "
             "`ALTER ROLE … SET search_path = …`"
