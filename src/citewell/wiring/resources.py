@@ -70,7 +70,7 @@ async def open_for_answers(settings: Settings, *, database_may_fail: bool = Fals
         home.open_database(settings, may_fail=database_may_fail) as database,
     ):
         library = SqlLibrary(database)
-        index = make_index(settings, embedder, library)
+        index = make_index(settings, embedder, library, database)
         try:
             engines = AnswerEngines(
                 embedder=embedder,
@@ -201,7 +201,7 @@ async def _ingest_engines(
     settings: Settings, database: Database, embedder: Embedder, project: UUID | None
 ) -> AsyncIterator[IngestEngines]:
     library = SqlLibrary(database, project=None if settings.index_engine == "embedded" else project)
-    index_builder = make_index_builder(settings, embedder, project)
+    index_builder = make_index_builder(settings, embedder, project, database)
     try:
         yield IngestEngines(
             library=library,

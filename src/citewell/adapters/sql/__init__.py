@@ -18,6 +18,7 @@ from citewell.adapters.sql.sqlite_file import (
     unusable,
     write_backup,
 )
+from citewell.adapters.sql.tables import generation_of
 from citewell.adapters.sql.uploads import SqlUploads
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "check_database_url",
     "database_exists",
     "find_damage",
+    "generation_of",
     "has_content",
     "has_documents",
     "replace_database",
