@@ -25,12 +25,21 @@ def make_index(settings: Settings, embedder: Embedder, library: Library) -> Inde
             assert_never(never)
 
 
-def make_index_builder(settings: Settings, embedder: Embedder, project: UUID | None) -> IndexBuilder:  # noqa: ARG001
+def make_index_builder(
+    settings: Settings,
+    embedder: Embedder,
+    project: UUID | None,  # noqa: ARG001
+    *,
+    lists: UUID | None = None,
+) -> IndexBuilder:
+    """The builder for a project on a server, or for the whole embedded index, which may list one project alone."""
     match settings.index_engine:
         case "embedded":
             from citewell.adapters.qdrant_edge import QdrantEdgeBuilder
 
-            return QdrantEdgeBuilder(settings.home / "index", model=embedder.model, dimensions=embedder.dimensions)
+            return QdrantEdgeBuilder(
+                settings.home / "index", model=embedder.model, dimensions=embedder.dimensions, project=lists
+            )
         case "qdrant" | "postgres":
             raise _not_built(settings)
         case never:

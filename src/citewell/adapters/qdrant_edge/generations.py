@@ -78,6 +78,11 @@ class Generations:
             shutil.rmtree(self.folder / name, ignore_errors=True)
             (self.folder / f"{name}.lock").unlink(missing_ok=True)
 
+    def remove(self) -> None:
+        """Remove every generation; one that a process has open goes with the next `remove_leftovers`."""
+        self._current.unlink(missing_ok=True)
+        self.remove_leftovers()
+
     def lock(self, number: int) -> IO[bytes] | None:
         """Lock a generation until the handle is closed; None while another process holds the lock."""
         handle = (self.folder / f"{number}.lock").open("ab")

@@ -18,6 +18,7 @@ from citewell.adapters.sql.sqlite_file import (
     unusable,
     write_backup,
 )
+from citewell.adapters.sql.transfer import copy_database
 from citewell.adapters.sql.uploads import SqlUploads
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "SqlSessions",
     "SqlUploads",
     "check_database_url",
+    "copy_database",
     "database_exists",
     "find_damage",
     "has_content",

@@ -168,6 +168,19 @@ class SqlLibrary:
             for unused_rows in _delete_unused():
                 await connection.execute(unused_rows)
             await connection.execute(self._set_fact(generation_of(self._project), str(generation)))
+            await connection.execute(delete(tables.facts).where(self._outdated_generations()))
+
+    async def set_generations(self, generations: Mapping[UUID | None, int | None]) -> None:
+        async with self._database.writing() as connection:
+            for project, generation in generations.items():
+                name = generation_of(project)
+                removed = delete(tables.facts).where(tables.facts.c.name == name)
+                await connection.execute(removed if generation is None else self._set_fact(name, str(generation)))
+
+    def _outdated_generations(self) -> ColumnElement[bool]:
+        """The facts of engines that this change did not reach: an index that was moved may still be there as it was."""
+        name, together = tables.facts.c.name, generation_of(None)
+        return name == together if self._project else name.startswith(f"{together} of ")
 
     def _set_fact(self, name: str, value: str) -> Insert:
         fact = self._database.insert(tables.facts).values(name=name, value=value)
