@@ -1,0 +1,282 @@
+"""The migration of an index between engines of both kinds: one generation for all projects, or one for each.
+
+Where no server is at hand, an engine with a generation for each project is made of embedded ones.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from citewell.adapters.hashing import HashingEmbedder
+from citewell.adapters.qdrant_edge import QdrantEdgeBuilder, QdrantEdgeIndex
+from citewell.adapters.sql import Database, SqlLibrary, SqlProjects
+from citewell.errors import MigrationError, OtherModel
+from citewell.ingest.migrate import IndexPlace, MigrationStores, find_source, move_index
+from citewell.models import NO_FILTERS, Filters, Passage, Project, Vector
+from citewell.ports import Embeddable, Embedding, Index, IndexBuilder
+from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
+from tests.conftest import PROJECT, take_in
+
+pytestmark = pytest.mark.anyio
+
+SECOND = Project.named("second")
+TOGETHER, APART = "together", "apart"
+
+
+class NeverEmbeds(HashingEmbedder):
+    """Fails where it is used: a migration embeds nothing."""
+
+    async def embed_passages(self, passages: Sequence[Embeddable]) -> list[Embedding]:  # noqa: ARG002
+        raise AssertionError("a migration embeds nothing")
+
+
+@dataclass
+class ApartIndex:
+    """An index for each project, as on a server."""
+
+    folder: Path
+    embedder: HashingEmbedder
+    skew: float = 0.0
+    """By how much its scores are wrong."""
+
+    async def search(
+        self, project: UUID, *, vector: Vector, words: str, limit: int, filters: Filters = NO_FILTERS
+    ) -> tuple[Passage, ...]:
+        index = embedded_index(self.folder / str(project), self.embedder)
+        try:
+            found = await index.search(project, vector=vector, words=words, limit=limit, filters=filters)
+        finally:
+            await index.close()
+        return tuple(replace(passage, cosine=passage.cosine - self.skew) for passage in found)
+
+    async def frequencies(
+        self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
+    ) -> tuple[int, list[int]]:
+        raise NotImplementedError
+
+    async def scale(self) -> SimilarityScale:
+        return IDENTITY_SCALE
+
+    def problem(self) -> str | None:
+        return None
+
+    async def close(self) -> None:
+        pass
+
+
+def embedded_index(folder: Path, embedder: HashingEmbedder) -> QdrantEdgeIndex:
+    return QdrantEdgeIndex(folder, model=embedder.model, dimensions=embedder.dimensions)
+
+
+def place(kind: str, folder: Path, embedder: HashingEmbedder | None = None, *, skew: float = 0.0) -> IndexPlace:
+    embedder = embedder or NeverEmbeds()
+    index: Index = ApartIndex(folder, embedder, skew) if kind == APART else embedded_index(folder, embedder)
+
+    @asynccontextmanager
+    async def open_builder(project: UUID | None) -> AsyncIterator[IndexBuilder]:
+        own = folder / str(project) if kind == APART else folder
+        builder = QdrantEdgeBuilder(own, model=embedder.model, dimensions=embedder.dimensions, project=project)
+        yield builder
+        await builder.close()
+
+    return IndexPlace(kind, index, kind == TOGETHER, open_builder)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with two projects. Nobody changes it."""
+    folder, randomly = tmp_path_factory.mktemp("filled"), random.Random(5)
+    for project, pages in ((PROJECT, 40), (SECOND, 15)):
+        docs = folder / project.name
+        docs.mkdir()
+        for number in range(pages):
+            words = [f"{word}{randomly.randrange(300)}" for word in ("valve", "pump", "gasket", "pipe") * 8]
+            text = f"Valve {number} of {project.name} opens at noon. {' '.join(words)}."
+            notes = f"Red, {words[3]}, {words[7]}."
+            (docs / f"{number}.md").write_text(f"# Page {number}\n\n{text}\n\n## Notes\n\n{notes}\n")
+        take_in(folder / "home", docs, project=project.name, embedder="hashing")
+    return folder / "home"
+
+
+@pytest.fixture
+async def stores(filled: Path, home: Path) -> AsyncIterator[MigrationStores]:
+    """The stores of a copy of that home."""
+    from tests.conftest import copied
+
+    database = await Database.open(copied(filled, home) / "citewell.db")
+    library = SqlLibrary(database)
+    yield MigrationStores(
+        projects=[project for project, _ in await SqlProjects(database).projects()],
+        library=lambda scope: SqlLibrary(database, project=scope),
+        library_writer=library,
+        cache=library,
+        embedder=NeverEmbeds(),
+    )
+    await database.close()
+
+
+@pytest.fixture
+def source(home: Path, stores: MigrationStores) -> IndexPlace:
+    return place(TOGETHER, home / "index")
+
+
+def silent(done: int, total: int) -> None:
+    pass
+
+
+async def answers(place: IndexPlace) -> list[list[tuple[str, float, str]]]:
+    """What searches find, best first."""
+    embedder = HashingEmbedder()
+    found = []
+    for project in (PROJECT, SECOND):
+        for question in ("When does valve 7 open?", "valve12 pump34 gasket56", "Is pipe9 red?"):
+            vector = await embedder.embed_query(question)
+            passages = await place.index.search(project.id, vector=vector, words=question, limit=5)
+            found.append([(passage.chunk.id, round(passage.cosine, 5), passage.chunk.text) for passage in passages])
+    return found
+
+
+@pytest.mark.parametrize("kind", [TOGETHER, APART])
+async def test_an_index_moves_and_back_and_answers_as_before(
+    stores: MigrationStores, source: IndexPlace, tmp_path: Path, kind: str
+) -> None:
+    before, seen = await answers(source), list[tuple[int, int]]()
+    await source.index.close()
+    target = place(kind, tmp_path / "new")
+    moved = await move_index(source, target, stores, progress=lambda done, total: seen.append((done, total)))
+    assert (moved.source, moved.chunks, moved.projects, moved.already_there) == (TOGETHER, 110, 2, 0)
+    assert moved.compared > 50
+    assert seen[-1] == (110, 110)
+    assert await answers(target) == before
+    assert await answers(source) == before, "readers of the old one are served throughout"
+    await source.index.close()
+    back = place(TOGETHER, tmp_path / "back")
+    assert (await move_index(target, back, stores, progress=silent)).chunks == 110
+    assert await answers(back) == before
+    again = await move_index(target, back, stores, progress=silent)
+    assert again.already_there == 1, "what has arrived is left out"
+
+
+async def test_the_library_names_the_new_index_and_the_old_one_until_it_is_removed(
+    stores: MigrationStores, source: IndexPlace, tmp_path: Path
+) -> None:
+    target = place(APART, tmp_path / "new")
+    assert await find_source([target, source], stores) is source
+    await move_index(source, target, stores, progress=silent)
+    assert [await stores.library(scope).generation() for scope in (PROJECT.id, SECOND.id, None)] == [1, 1, 2]
+    assert await find_source([target], stores) is target
+    await source.index.close()
+    await move_index(source, target, stores, progress=silent, remove_source=True)
+    await source.index.close()
+    assert await stores.library(None).generation() is None
+    assert await find_source([source], stores) is None
+    async with source.open_builder(None) as builder:
+        assert await builder.current_generation() is None
+        assert await builder.leftovers() == ["2"], "a reader of ours had it open"
+        await builder.remove_leftovers()
+    assert {path.suffix for path in (tmp_path / "home" / "index").iterdir()} <= {".lock"}
+
+
+async def test_an_ingest_forgets_the_generation_of_the_engine_that_it_does_not_write(
+    stores: MigrationStores, source: IndexPlace, tmp_path: Path
+) -> None:
+    target = place(APART, tmp_path / "new")
+    await move_index(source, target, stores, progress=silent)
+    one = stores.library(SECOND.id)
+    assert isinstance(one, SqlLibrary)
+    await one.commit(remove=[], generation=8)
+    assert [await stores.library(scope).generation() for scope in (PROJECT.id, SECOND.id, None)] == [1, 8, None]
+    every = stores.library(None)
+    assert isinstance(every, SqlLibrary)
+    await every.commit(remove=[], generation=9)
+    assert [await stores.library(scope).generation() for scope in (PROJECT.id, SECOND.id, None)] == [None, None, 9]
+
+
+async def test_a_run_that_died_is_finished_by_the_next(
+    stores: MigrationStores, source: IndexPlace, tmp_path: Path
+) -> None:
+    target, counted = place(APART, tmp_path / "new"), list[int]()
+
+    def die_in_the_second_project(done: int, total: int) -> None:
+        counted.append(done)
+        if len(counted) > 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await move_index(source, target, stores, progress=die_in_the_second_project)
+    assert await stores.library(PROJECT.id).generation() is None, "nothing half done is visible"
+    moved = await move_index(source, target, stores, progress=silent)
+    assert moved.already_there == 1
+    assert await answers(target) == await answers(source)
+
+
+async def test_what_the_old_index_lacks_comes_from_the_cache_or_is_named(
+    stores: MigrationStores, home: Path, tmp_path: Path
+) -> None:
+    empty = place(TOGETHER, tmp_path / "empty")
+    target = place(APART, tmp_path / "new")
+    assert (await move_index(empty, target, stores, progress=silent)).compared == 0
+    assert await answers(target) == await answers(place(TOGETHER, home / "index"))
+    library = stores.library(None)
+    chunks = [chunk async for batch in library.chunks() for _, chunk in batch]
+    await forget_embedding(home / "citewell.db", chunks[30].embedding_key)
+    with pytest.raises(MigrationError, match=f"the chunk {chunks[30].id} of {chunks[30].source} is not in the index"):
+        await move_index(empty, place(APART, tmp_path / "other"), stores, progress=silent)
+
+
+async def forget_embedding(database: Path, key: str) -> None:
+    from sqlalchemy import delete
+
+    from citewell.adapters.sql.tables import embeddings
+
+    opened = await Database.open(database)
+    async with opened.writing() as connection:
+        await connection.execute(delete(embeddings).where(embeddings.c.text_hash == key))
+    await opened.close()
+
+
+async def test_an_index_that_answers_otherwise_is_not_named(
+    stores: MigrationStores, source: IndexPlace, tmp_path: Path
+) -> None:
+    wrong = place(APART, tmp_path / "new", skew=0.0002)
+    with pytest.raises(MigrationError, match=r"a score is 0\.0002 away from what it was; leave"):
+        await move_index(source, wrong, stores, progress=silent)
+    assert await stores.library(PROJECT.id).generation() is None
+    right = place(APART, tmp_path / "new", skew=0.00005)
+    assert (await move_index(source, right, stores, progress=silent)).already_there == 2
+
+
+async def test_a_target_with_other_chunks_is_made_anew(
+    stores: MigrationStores, source: IndexPlace, tmp_path: Path, docs: Path
+) -> None:
+    old = tmp_path / "old"
+    await asyncio.to_thread(take_in, old, docs, embedder="hashing")
+    target = place(TOGETHER, old / "index")
+    moved = await move_index(source, target, stores, progress=silent)
+    assert moved.already_there == 0
+    assert await answers(target) == await answers(source)
+
+
+async def test_an_index_of_another_model_or_a_damaged_one_is_not_moved(
+    stores: MigrationStores, source: IndexPlace, home: Path, tmp_path: Path
+) -> None:
+    target = place(TOGETHER, tmp_path / "new")
+    other = NeverEmbeds()
+    other.model = "another"
+    with pytest.raises(OtherModel, match="made with the embedding model hashing-64, but another is configured"):
+        await move_index(
+            place(TOGETHER, home / "index", other), target, replace(stores, embedder=other), progress=silent
+        )
+    (generation,) = [path for path in (home / "index").iterdir() if path.is_dir()]
+    with max(generation.rglob("*"), key=lambda path: path.stat().st_size if path.is_file() else 0).open("r+b") as file:
+        file.write(b"\xff" * 64)
+    with pytest.raises(MigrationError, match=r"of the index in together is damaged: .*; run `citewell doctor --fix`"):
+        await move_index(source, target, stores, progress=silent)
+    async with target.open_builder(None) as builder:
+        assert await builder.current_generation() is None
