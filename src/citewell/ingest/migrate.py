@@ -265,6 +265,7 @@ async def _scores(index: Index, entry: Entry, number: int) -> dict[str, float]:
 
 
 async def _remove(source: IndexPlace, target: IndexPlace, stores: MigrationStores) -> None:
+    await source.index.close()  # what a reader has open stays
     scopes = source.scopes(stores.projects)
     for scope in scopes:
         async with source.open_builder(scope) as builder:
