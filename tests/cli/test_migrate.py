@@ -197,7 +197,7 @@ def test_killed_at_any_moment_the_target_has_nothing_or_all(
         (docs / f"page-{number}.md").write_text(f"# Page {number}\n\n" + f"Valve {number} opens at noon. " * 900)
     take_in(filled, docs, embedder="hashing")
     before = content(filled / "citewell.db")
-    nothing = {name: [] for name in before}
+    nothing: dict[str, list[str]] = {name: [] for name in before}
     moments, url = random.Random(3), postgres_server.create()
     for _ in range(6):
         kill_after(moments.uniform(0.3, 2.0), "migrate", "--database", url, "--force", home=filled)
@@ -301,13 +301,14 @@ def test_what_cannot_be_moved_is_said_in_one_line(
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
         assert says in done.stderr
         assert "hunter2" not in done.stderr
-    for arguments in (
-        (),
-        ("--to", "nowhere"),
-        ("--to", "embedded", "--force"),
-        ("--database", "sqlite", "--from", "x"),
+    for wrong in (
+        "",
+        "--to nowhere",
+        "--to embedded --force",
+        "--database sqlite --from qdrant",
+        "--to qdrant --database x",
     ):
-        assert citewell("migrate", *arguments, **HASHING).returncode == 2
+        assert citewell("migrate", *wrong.split(), **HASHING).returncode == 2
     assert content(filled / "citewell.db") == database
     assert citewell("doctor", **HASHING).stdout.strip() == "All is well."
 

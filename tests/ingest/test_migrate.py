@@ -22,12 +22,13 @@ from citewell.ingest.migrate import IndexPlace, MigrationStores, find_source, mo
 from citewell.models import NO_FILTERS, Filters, Passage, Project, Vector, document_id
 from citewell.ports import Embeddable, Embedding, Index, IndexBuilder
 from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
-from tests.conftest import PROJECT, take_in
+from tests.conftest import PROJECT, copied, take_in
 
 pytestmark = pytest.mark.anyio
 
 SECOND = Project.named("second")
-TOGETHER, APART = "together", "apart"
+TOGETHER, APART, ELSEWHERE = "together", "apart", "elsewhere"
+"""Kinds of engine: one generation for all projects; one for each, in two servers."""
 
 
 class NeverEmbeds(HashingEmbedder):
@@ -77,9 +78,9 @@ class MakePlace(Protocol):
 
 
 @pytest.fixture
-async def place() -> AsyncIterator[MakePlace]:
+async def place(opened: Database) -> AsyncIterator[MakePlace]:
     """Makes engines in folders, and closes them at the end."""
-    opened: list[Index] = []
+    indexes: list[Index] = []
 
     def make(kind: str, folder: Path, embedder: HashingEmbedder | None = None, *, skew: float = 0.0) -> IndexPlace:
         model = embedder or NeverEmbeds()
@@ -90,17 +91,20 @@ async def place() -> AsyncIterator[MakePlace]:
 
         @asynccontextmanager
         async def open_builder(project: UUID | None) -> AsyncIterator[IndexBuilder]:
-            own = folder / str(project) if kind == APART else folder
+            own = folder if kind == TOGETHER else folder / str(project)
             builder = QdrantEdgeBuilder(own, model=model.model, dimensions=model.dimensions, project=project)
             yield builder
             await builder.close()
 
-        index: Index = ApartIndex(open_index, skew) if kind == APART else open_index(None)
-        opened.append(index)
-        return IndexPlace(kind, index, kind == TOGETHER, open_builder)
+        def library(project: UUID | None) -> SqlLibrary:
+            return SqlLibrary(opened, project=project, engine=ELSEWHERE if kind == ELSEWHERE else None)
+
+        index: Index = open_index(None) if kind == TOGETHER else ApartIndex(open_index, skew)
+        indexes.append(index)
+        return IndexPlace(kind, index, kind == TOGETHER, open_builder, library, library(None))
 
     yield make
-    for index in opened:
+    for index in indexes:
         await index.close()
 
 
@@ -121,24 +125,21 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def stores(filled: Path, home: Path) -> AsyncIterator[MigrationStores]:
-    """The stores of a copy of that home."""
-    from tests.conftest import copied
-
+async def opened(filled: Path, home: Path) -> AsyncIterator[Database]:
+    """The database of a copy of that home."""
     database = await Database.open(copied(filled, home) / "citewell.db")
-    library = SqlLibrary(database)
-    yield MigrationStores(
-        projects=[project for project, _ in await SqlProjects(database).projects()],
-        library=lambda scope: SqlLibrary(database, project=scope),
-        library_writer=library,
-        cache=library,
-        embedder=NeverEmbeds(),
-    )
+    yield database
     await database.close()
 
 
 @pytest.fixture
-def source(home: Path, stores: MigrationStores, place: MakePlace) -> IndexPlace:
+async def stores(opened: Database) -> MigrationStores:
+    projects = [project for project, _ in await SqlProjects(opened).projects()]
+    return MigrationStores(projects, cache=SqlLibrary(opened), embedder=NeverEmbeds())
+
+
+@pytest.fixture
+def source(home: Path, place: MakePlace) -> IndexPlace:
     return place(TOGETHER, home / "index")
 
 
@@ -162,7 +163,7 @@ async def answers(place: IndexPlace) -> list[list[float]]:
     return found
 
 
-@pytest.mark.parametrize("kind", [TOGETHER, APART])
+@pytest.mark.parametrize("kind", [TOGETHER, APART, ELSEWHERE])
 async def test_an_index_moves_and_back_and_answers_as_before(
     stores: MigrationStores, place: MakePlace, source: IndexPlace, tmp_path: Path, kind: str
 ) -> None:
@@ -187,11 +188,11 @@ async def test_the_library_names_the_new_index_and_the_old_one_until_it_is_remov
     target = place(APART, tmp_path / "new")
     assert await find_source([target, source], stores) is source
     await move_index(source, target, stores, progress=silent)
-    assert [await stores.library(scope).generation() for scope in (PROJECT.id, SECOND.id, None)] == [1, 1, 2]
+    assert await named(target, source) == [1, 1, 2]
     assert await find_source([target], stores) is target
     again = await move_index(source, target, stores, progress=silent, remove_source=True)
     assert again.already_there == 2
-    assert await stores.library(None).generation() is None
+    assert await named(target, source) == [1, 1, None]
     assert await find_source([source], stores) is None
     async with source.open_builder(None) as builder:
         assert await builder.current_generation() is None
@@ -203,14 +204,21 @@ async def test_an_ingest_forgets_the_generation_of_the_engine_that_it_does_not_w
 ) -> None:
     target = place(APART, tmp_path / "new")
     await move_index(source, target, stores, progress=silent)
-    one = stores.library(SECOND.id)
-    assert isinstance(one, SqlLibrary)
-    await one.commit(remove=[], generation=8)
-    assert [await stores.library(scope).generation() for scope in (PROJECT.id, SECOND.id, None)] == [1, 8, None]
-    every = stores.library(None)
-    assert isinstance(every, SqlLibrary)
-    await every.commit(remove=[], generation=9)
-    assert [await stores.library(scope).generation() for scope in (PROJECT.id, SECOND.id, None)] == [None, None, 9]
+    other = place(ELSEWHERE, tmp_path / "other")
+    await move_index(target, other, stores, progress=silent)
+    assert [await named(target, source), await named(other, source)] == [[1, 1, 2], [1, 1, 2]]
+    for written, generations in ((other, [None, 8]), (target, [8, None])):
+        await written.library(SECOND.id).commit(remove=[], generation=8)  # type: ignore[attr-defined]
+        assert [(await named(engine, source))[1] for engine in (target, other)] == generations
+        assert (await named(target, source))[::2] == [1, None], "the other project is as it was"
+    await source.library(None).commit(remove=[], generation=9)  # type: ignore[attr-defined]
+    assert [await named(target, source), await named(other, source)] == [[None, None, 9], [None, None, 9]]
+
+
+async def named(apart: IndexPlace, together: IndexPlace) -> list[int | None]:
+    """The generations that the library names: of both projects, and of all together."""
+    scopes = ((apart, PROJECT.id), (apart, SECOND.id), (together, None))
+    return [await engine.library(scope).generation() for engine, scope in scopes]
 
 
 async def test_a_run_that_died_is_finished_by_the_next(
@@ -225,7 +233,7 @@ async def test_a_run_that_died_is_finished_by_the_next(
 
     with pytest.raises(RuntimeError):
         await move_index(source, target, stores, progress=die_in_the_second_project)
-    assert await stores.library(PROJECT.id).generation() is None, "nothing half done is visible"
+    assert await target.library(PROJECT.id).generation() is None, "nothing half done is visible"
     moved = await move_index(source, target, stores, progress=silent)
     assert moved.already_there == 1
     assert await answers(target) == await answers(source)
@@ -238,7 +246,7 @@ async def test_what_the_old_index_lacks_comes_from_the_cache_or_is_named(
     target = place(APART, tmp_path / "new")
     assert (await move_index(empty, target, stores, progress=silent)).compared == 0
     assert await answers(target) == await answers(place(TOGETHER, home / "index"))
-    library = stores.library(None)
+    library = target.library(None)
     chunks = [chunk async for batch in library.chunks() for _, chunk in batch]
     await forget_embedding(home / "citewell.db", chunks[30].embedding_key)
     with pytest.raises(MigrationError, match=f"the chunk {chunks[30].id} of {chunks[30].source} is not in the index"):
@@ -262,7 +270,7 @@ async def test_an_index_that_answers_otherwise_is_not_named(
     wrong = place(APART, tmp_path / "new", skew=0.0002)
     with pytest.raises(MigrationError, match=r"a score is 0\.0002 away from what it was; leave"):
         await move_index(source, wrong, stores, progress=silent)
-    assert await stores.library(PROJECT.id).generation() is None
+    assert await wrong.library(PROJECT.id).generation() is None
     right = place(APART, tmp_path / "new", skew=0.00005)
     assert (await move_index(source, right, stores, progress=silent)).already_there == 2
 

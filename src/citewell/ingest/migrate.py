@@ -43,6 +43,9 @@ class IndexPlace:
     is_shared: bool
     """Whether one generation holds all projects."""
     open_builder: Callable[[Scope], AbstractAsyncContextManager[IndexBuilder]]
+    library: Callable[[Scope], Library]
+    """The library, with the generations that it names in this engine."""
+    library_writer: LibraryWriter
 
     def scopes(self, projects: Sequence[Project]) -> Sequence[Scope]:
         return [None] if self.is_shared else [project.id for project in projects]
@@ -50,11 +53,9 @@ class IndexPlace:
 
 @dataclass(frozen=True, slots=True)
 class MigrationStores:
-    """The library that both indexes are derived from, as a whole and for one project, and its embeddings."""
+    """What both indexes are of: the projects and their embeddings."""
 
     projects: Sequence[Project]
-    library: Callable[[Scope], Library]
-    library_writer: LibraryWriter
     cache: VectorCache
     embedder: Embedder
 
@@ -89,7 +90,7 @@ async def find_source(places: Sequence[IndexPlace], stores: MigrationStores) -> 
 async def _matches_library(place: IndexPlace, stores: MigrationStores) -> bool:
     for scope in place.scopes(stores.projects):
         async with place.open_builder(scope) as builder:
-            generation = await stores.library(scope).generation()
+            generation = await place.library(scope).generation()
             if generation is not None and await builder.current_generation() == generation:
                 return True
     return False
@@ -107,9 +108,9 @@ async def move_index(
     move = _IndexMove(source, target, stores, progress)
     generations = {scope: await move.scope(scope) for scope in target.scopes(stores.projects)}
     compared = await _compare_scores(source, target, await move.samples(generations))
-    await stores.library_writer.set_generations(dict(generations))
+    await target.library_writer.set_generations(dict(generations))
     if remove_source:
-        await _remove(source, target, stores)
+        await _remove(source, stores)
     return MovedIndex(source.name, move.total, len(stores.projects), move.already_there, compared)
 
 
@@ -144,7 +145,7 @@ class _IndexMove:
         """The generation of a project, or of all, in the target: published there, and compared with the library."""
         if not self.total:
             self.total = await self._count_chunks()
-        library = self._stores.library(scope)
+        library = self._target.library(scope)
         async with self._target.open_builder(scope) as builder:
             generation = await builder.current_generation()
             if generation is not None and not await self._problems(builder, generation, library):
@@ -222,7 +223,7 @@ class _IndexMove:
         return [Entry(project, chunk, embeddings[chunk.embedding_key]) for project, chunk in chunks]
 
     async def _count_chunks(self) -> int:
-        whole = self._stores.library(None)
+        whole = self._target.library(None)
         return sum([row.chunks for project in self._stores.projects for row in await whole.documents(project)])
 
     def _count(self, chunks: int) -> None:
@@ -264,11 +265,10 @@ async def _scores(index: Index, entry: Entry, number: int) -> dict[str, float]:
     return {passage.chunk.id: passage.cosine for passage in found}
 
 
-async def _remove(source: IndexPlace, target: IndexPlace, stores: MigrationStores) -> None:
+async def _remove(source: IndexPlace, stores: MigrationStores) -> None:
     await source.index.close()  # what a reader has open stays
     scopes = source.scopes(stores.projects)
     for scope in scopes:
         async with source.open_builder(scope) as builder:
             await builder.remove()
-    if source.is_shared != target.is_shared:  # two servers share the facts, which now name the target's generations
-        await stores.library_writer.set_generations(dict.fromkeys(scopes))
+    await source.library_writer.set_generations(dict.fromkeys(scopes))

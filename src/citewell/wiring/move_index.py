@@ -13,7 +13,7 @@ from citewell.ingest.migrate import IndexPlace, MigrationStores, MovedIndex
 from citewell.ports import Embedder, IndexBuilder
 from citewell.settings import IndexEngine, Settings
 from citewell.wiring.indexes import make_index, make_index_builder
-from citewell.wiring.resources import INGEST_STATEMENT_SECONDS, open_embedder
+from citewell.wiring.resources import INGEST_STATEMENT_SECONDS, open_embedder, open_library
 
 
 async def move_index(
@@ -45,8 +45,6 @@ async def move_index(
         await library.discard()  # what an ingest that died had staged
         stores = MigrationStores(
             projects=[project for project, _ in await SqlProjects(database).projects()],
-            library=lambda scope: SqlLibrary(database, project=scope),
-            library_writer=library,
             cache=library,
             embedder=embedder,
         )
@@ -97,8 +95,16 @@ async def _open_place(
         finally:
             await builder.close()
 
-    index = make_index(engine_settings, embedder, SqlLibrary(database))
+    library = open_library(engine_settings, database)
+    index = make_index(engine_settings, embedder, library)
     try:
-        yield IndexPlace(engine, index, engine == "embedded", open_builder)
+        yield IndexPlace(
+            engine,
+            index,
+            engine == "embedded",
+            open_builder,
+            library=lambda project: open_library(engine_settings, database, project=project),
+            library_writer=library,
+        )
     finally:
         await index.close()

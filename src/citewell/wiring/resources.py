@@ -68,7 +68,7 @@ async def open_for_answers(settings: Settings, *, database_may_fail: bool = Fals
         open_embedder(settings) as embedder,
         home.open_database(settings, may_fail=database_may_fail) as database,
     ):
-        library = SqlLibrary(database)
+        library = open_library(settings, database)
         index = make_index(settings, embedder, library)
         try:
             engines = AnswerEngines(
@@ -184,7 +184,7 @@ async def open_stores(settings: Settings, *, database_may_fail: bool = False) ->
     """The stores only: no model, no index, no lock."""
     async with home.open_database(settings, may_fail=database_may_fail) as database:
         yield Stores(
-            library=SqlLibrary(database),
+            library=open_library(settings, database),
             sessions=SqlSessions(database),
             keys=SqlKeys(database),
             uploads=SqlUploads(database),
@@ -195,11 +195,16 @@ async def open_stores(settings: Settings, *, database_may_fail: bool = False) ->
         )
 
 
+def open_library(settings: Settings, database: Database, *, project: UUID | None = None) -> SqlLibrary:
+    """The library with the index generations of the configured engine."""
+    return SqlLibrary(database, project=project, engine="qdrant" if settings.index_engine == "qdrant" else None)
+
+
 @asynccontextmanager
 async def _ingest_engines(
     settings: Settings, database: Database, embedder: Embedder, project: UUID | None
 ) -> AsyncIterator[IngestEngines]:
-    library = SqlLibrary(database, project=None if settings.index_engine == "embedded" else project)
+    library = open_library(settings, database, project=None if settings.index_engine == "embedded" else project)
     index_builder = make_index_builder(settings, embedder, project)
     try:
         yield IngestEngines(
