@@ -13,6 +13,9 @@ from citewell.models import UnsupportedPolicy
 
 _log = logging.getLogger("citewell.settings")
 
+IndexEngine = Literal["embedded", "qdrant", "postgres"]
+"""Where the index is."""
+
 _EMBEDDING_SETTINGS = frozenset({"embedding_model", "embedding_base_url", "embedding_api_key", "embedding_dimensions"})
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -238,7 +241,7 @@ class Settings(BaseSettings):
         return "gemini" if self.gemini_api_key else "openai" if self.openai_api_key else "none"
 
     @property
-    def index_engine(self) -> Literal["embedded", "qdrant", "postgres"]:
+    def index_engine(self) -> IndexEngine:
         """The engine of the index, by `index` or by the URL that is set."""
         if self.index != "auto":
             return self.index

@@ -45,13 +45,21 @@ def make_index(settings: Settings, embedder: Embedder, library: Library, databas
 
 
 def make_index_builder(
-    settings: Settings, embedder: Embedder, project: UUID | None, database: Database
+    settings: Settings,
+    embedder: Embedder,
+    project: UUID | None,
+    database: Database,
+    *,
+    lists: UUID | None = None,
 ) -> IndexBuilder:
+    """The builder for a project on a server, or for the whole embedded index, which may list one project alone."""
     match settings.index_engine:
         case "embedded":
             from citewell.adapters.qdrant_edge import QdrantEdgeBuilder
 
-            return QdrantEdgeBuilder(settings.home / "index", model=embedder.model, dimensions=embedder.dimensions)
+            return QdrantEdgeBuilder(
+                settings.home / "index", model=embedder.model, dimensions=embedder.dimensions, project=lists
+            )
         case "qdrant":
             server, options = _qdrant(settings, for_readers=False)
             from citewell.adapters.qdrant import QdrantBuilder

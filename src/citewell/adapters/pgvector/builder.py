@@ -101,6 +101,12 @@ class PgVectorBuilder:
             await connection.execute(published, {"name": generation_of(self._project), "value": str(generation)})
         await self.remove_leftovers()
 
+    async def remove(self) -> None:
+        async with self._database.writing() as connection:
+            published = text("DELETE FROM facts WHERE name = :name")
+            await connection.execute(published, {"name": generation_of(self._project)})
+        await self.remove_leftovers()
+
     async def close(self) -> None:
         pass
 

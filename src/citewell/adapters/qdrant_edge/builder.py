@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
+from uuid import UUID
 
-from qdrant_edge import EdgeShard, ScrollRequest
+from qdrant_edge import EdgeShard, FieldCondition, Filter, MatchValue, ScrollRequest
 
 from citewell.adapters.index_format import DENSE_VECTORS, FORMAT, IndexOrigin, to_entry
 from citewell.adapters.qdrant_edge.generations import Generations
@@ -26,10 +27,22 @@ _POINTS_PER_SCROLL = 1000
 
 
 class QdrantEdgeBuilder:
-    """Builds generations and publishes them. The caller makes sure that there is one writer at a time."""
+    """Builds generations and publishes them. The caller makes sure that there is one writer at a time.
 
-    def __init__(self, folder: Path, *, model: str, dimensions: int, limits: Limits | None = None) -> None:
+    With `project`, `contents` and `entries` are of this project alone; all else is of the whole index.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        model: str,
+        dimensions: int,
+        project: UUID | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self._generations = Generations(folder)
+        self._listed = Filter(must=[FieldCondition("project_id", match=MatchValue(str(project)))] if project else [])
         self._limits = limits or Limits()
         self._dimensions = dimensions
         self._configured = IndexOrigin.configured(model=model, dimensions=dimensions)
@@ -101,6 +114,9 @@ class QdrantEdgeBuilder:
             self._generations.publish(generation)
         self._generations.remove_leftovers()
 
+    async def remove(self) -> None:
+        self._generations.remove()
+
     async def close(self) -> None:
         pass
 
@@ -125,7 +141,9 @@ class QdrantEdgeBuilder:
         try:
             offset = None
             while True:
-                rows, offset = await asyncio.to_thread(_scroll, opened.shard, offset, with_vectors=with_vectors)
+                rows, offset = await asyncio.to_thread(
+                    _scroll, opened.shard, offset, listed=self._listed, with_vectors=with_vectors
+                )
                 yield rows
                 if offset is None:
                     return
@@ -142,11 +160,15 @@ class QdrantEdgeBuilder:
             return await asyncio.to_thread(function, *args, **kwargs)
 
 
-def _scroll(shard: EdgeShard, offset: Any, *, with_vectors: bool) -> tuple[list[tuple[dict[str, Any], Any]], Any]:
+def _scroll(
+    shard: EdgeShard, offset: Any, *, listed: Filter, with_vectors: bool
+) -> tuple[list[tuple[dict[str, Any], Any]], Any]:
     """Payload and vectors of the next chunks, and where to go on; None at the end."""
     names = [DENSE_VECTORS] if with_vectors else False
     with translated_errors():
-        request = ScrollRequest(offset=offset, limit=_POINTS_PER_SCROLL, with_payload=True, with_vector=names)
+        request = ScrollRequest(
+            offset=offset, limit=_POINTS_PER_SCROLL, filter=listed, with_payload=True, with_vector=names
+        )
         points, next_offset = shard.scroll(request)
     rows = [
         (cast("dict[str, Any]", point.payload), cast("Any", point.vector)[DENSE_VECTORS] if with_vectors else None)

@@ -82,6 +82,11 @@ class Generations:
             shutil.rmtree(self.folder / name, ignore_errors=True)
             (self.folder / f"{name}.lock").unlink(missing_ok=True)
 
+    def remove(self) -> None:
+        """Remove every generation; one that a process has open goes with the next `remove_leftovers`."""
+        self._current.unlink(missing_ok=True)
+        self.remove_leftovers()
+
     def lock(self, name: int | str) -> IO[bytes] | None:
         """Lock a generation, or a folder, until the handle is closed; None while another process holds the lock."""
         handle = (self.folder / f"{name}.lock").open("ab")

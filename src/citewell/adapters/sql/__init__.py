@@ -19,6 +19,7 @@ from citewell.adapters.sql.sqlite_file import (
     write_backup,
 )
 from citewell.adapters.sql.tables import generation_of
+from citewell.adapters.sql.transfer import copy_database
 from citewell.adapters.sql.uploads import SqlUploads
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "SqlSessions",
     "SqlUploads",
     "check_database_url",
+    "copy_database",
     "database_exists",
     "find_damage",
     "generation_of",
