@@ -7,11 +7,11 @@ from dataclasses import replace
 from uuid import UUID
 
 from sqlalchemy import text
+from tests.fakes.postgres import PostgresServer
 
 from citewell.adapters.pgvector import PgVectorBuilder, PgVectorIndex
 from citewell.adapters.sql import Database
 from citewell.ports import Change, Entry
-from tests.fakes.postgres import PostgresServer
 
 _BUILD_SECONDS = 3600.0
 
