@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 from uuid import UUID, uuid5
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from citewell.adapters.qdrant_edge import Limits, QdrantEdgeBuilder, QdrantEdgeIndex
 from citewell.adapters.qdrant_edge.sparse_files import checksum
-from citewell.models import Chunk, Filters, Passage, Project, Vector, chunk_id, content_hash
+from citewell.models import Chunk, Filters, Project, Vector, chunk_id, content_hash
 from citewell.ports import Change, Embedding, Entry
 
 pytestmark = pytest.mark.anyio
@@ -23,6 +24,10 @@ GRAPHS = Limits(part_chunks=30, graph_chunks=60, graph_kilobytes=1)
 ONE_PART = Limits(graph_chunks=10**9)
 WORDS = [f"{word}{number}" for number in range(6) for word in ("pump", "valve", "rotor", "hose", "tank")]
 SHARES = np.array([1 / (rank + 1) for rank in range(len(WORDS))])
+
+
+Answers: TypeAlias = list[tuple[list[tuple[str, float]], tuple[int, list[int]]]]
+"""Ids and scores of what each question finds, and the counts of its words."""
 
 
 @dataclass
@@ -41,7 +46,7 @@ class Store:
         await self.builder.publish(generation)
         return generation
 
-    async def answers(self) -> list[tuple[list[tuple[str, float]], tuple[int, list[int]]]]:
+    async def answers(self) -> Answers:
         """What is found for some questions, in every project and with a filter, and how often words were counted."""
         found = []
         for number in range(0, 40, 5):
@@ -49,12 +54,18 @@ class Store:
                 vector, words = vectors_of(number)[0], f"{WORDS[number % 10]} {WORDS[number % 7]} word{number}"
                 passages = await self.index.search(project, vector=vector, words=words, limit=10, filters=filters)
                 counts = await self.index.frequencies(project, words.split(), filters=filters)
-                found.append((_closed(passages), counts))
+                found.append(([(passage.chunk.id, round(passage.cosine, 4)) for passage in passages], counts))
         return found
 
 
-def _closed(passages: Sequence[Passage]) -> list[tuple[str, float]]:
-    return [(passage.chunk.id, round(passage.cosine, 4)) for passage in passages]
+def check_alike(found: Answers, expected: Answers, *, exact: bool) -> None:
+    """Graphs are made at random, and may miss a hit; what they find has the same scores."""
+    if exact:
+        assert found == expected
+        return
+    assert [counts for _, counts in found] == [counts for _, counts in expected]
+    missed = sum(len({*ours} - {*theirs}) for (theirs, _), (ours, _) in zip(found, expected, strict=True))
+    assert missed <= 0.05 * sum(len(passages) for passages, _ in expected)
 
 
 async def _each(changes: Sequence[Change]) -> AsyncIterator[Change]:
@@ -141,7 +152,7 @@ async def test_several_parts_answer_as_one_does_after_any_changes(tmp_path: Path
     bases: list[int | None] = [None, None]
     for step in steps:
         bases = [await store.publish(*step, base=base) for store, base in zip((one, several), bases, strict=True)]
-        assert await several.answers() == await one.answers()
+        check_alike(await several.answers(), await one.answers(), exact=limits is SMALL)
     assert len(segments_of(one, bases[0] or 0)) == 1
     assert len(segments_of(several, bases[1] or 0)) > 2
     for store in (one, several):
@@ -206,7 +217,7 @@ async def test_an_index_gets_graphs_once_it_is_large_and_keeps_finding_the_same(
     assert len(graphs(store, large)) == 3, "each part has one, and those that were there before got one too"
     exact = Store(tmp_path / "exact", ONE_PART)
     await exact.publish(*added(0, 80))
-    assert await store.answers() == await exact.answers()
+    check_alike(await store.answers(), await exact.answers(), exact=False)
     for each in (store, exact):
         await each.index.close()
 
