@@ -369,16 +369,31 @@ async def test_a_collection_of_somebody_else_is_left_alone(server: Qdrant, clien
     assert not writes(server.requests)
 
 
+async def test_hundreds_of_words_are_counted_in_few_requests(server: Qdrant, client: Client) -> None:
+    said = ["pump valve", "valve pipe", "gasket"]
+    await client.publish(Change(entries=[entry(text, EAST, document=f"{text}.md") for text in said]))
+    words = [f"zz{number:03d}" for number in range(400)]
+    words[17], words[250], words[399] = "pump", "valv", "gasket"
+    for _ in (1, 2):  # the second time from the cache
+        server.requests.clear()
+        total, counts = await client.index.frequencies(OURS, words)
+        assert (total, counts[17], counts[250], counts[399], sum(counts)) == (3, 1, 2, 1, 4)
+    assert [str(call) for call in server.requests if call.path.endswith("/count")] == []
+    server.requests.clear()
+    await client.index.frequencies(OURS, [f"yy{number:03d}" for number in range(320)])
+    assert len([call for call in server.requests if call.path.endswith("/count")]) == 10
+
+
 async def test_results_agree_with_the_embedded_engine(server: Qdrant, client: Client, tmp_path: Path) -> None:
     random = np.random.default_rng(7)
     words = ["pump", "valve", "pipe", "gasket", "casing", "rotor", "flange", "seal", "bolt", "gauge", "motor", "belt"]
     entries = [
         entry(
-            f"{n} {' '.join(random.choice(words, size=random.integers(3, 40)))}",
+            f"{n} {' '.join(random.choice(words, size=3 + n))}",  # no two of a length: no two score the same
             *[vector(*random.normal(size=SIZE)) for _ in range(random.integers(1, 4))],
             document=f"{n}.md",
         )
-        for n in range(400)
+        for n in range(150)
     ]
     edge = embedded(tmp_path / "index")
     gone = [one.chunk.document_id for one in entries[::7]]
