@@ -172,7 +172,9 @@ async def delete_collections(settings: Settings) -> None:
     await client.close()
 
 
-async def run(data: Path | None, home: Path, name: str, chunks: int, questions: int) -> dict[str, Any]:
+async def run(
+    data: Path | None, home: Path, name: str, *, chunks: int, questions: int, speed_only: bool
+) -> dict[str, Any]:
     settings = read_settings().model_copy(update={"index": "qdrant", "qdrant_collection": name})
     engines = {
         engine: settings.model_copy(update={"index": engine, "home": home / engine})
@@ -180,6 +182,8 @@ async def run(data: Path | None, home: Path, name: str, chunks: int, questions: 
     }
     try:
         result = {"speed": await measure_speed(engines, chunks, questions)}
+        if speed_only:
+            return result
         book = {engine: one.model_copy(update={"home": home / f"{engine}-book"}) for engine, one in engines.items()}
         result["quality"] = await measure_quality(book)
         if data:
@@ -194,6 +198,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, nargs="?", help="question sets, as for quality/retrieval.py")
     parser.add_argument("--chunks", type=int, default=10_000)
     parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--speed-only", action="store_true", help="ask no questions about documents")
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     options = parser.parse_args()
     if options.chunks < options.questions * 2:
@@ -204,7 +209,16 @@ def main() -> None:
             sys.exit("error: set QDRANT_URL to the server that is to be measured")
         os.environ["CITEWELL_INDEX"], os.environ["CITEWELL_QDRANT_COLLECTION"] = "qdrant", name  # for the sets
         with tempfile.TemporaryDirectory() as home:
-            result = asyncio.run(run(options.data, Path(home), name, options.chunks, options.questions))
+            result = asyncio.run(
+                run(
+                    options.data,
+                    Path(home),
+                    name,
+                    chunks=options.chunks,
+                    questions=options.questions,
+                    speed_only=options.speed_only,
+                )
+            )
     except CitewellError as error:
         sys.exit(f"error: {error}")
     if options.json:

@@ -15,7 +15,7 @@ from qdrant_client import models
 
 from citewell import wiring
 from citewell.adapters.index_format import to_point
-from citewell.adapters.qdrant import CollectionOptions, QdrantBuilder, QdrantIndex, QdrantServer
+from citewell.adapters.qdrant import WRITING, CollectionOptions, QdrantBuilder, QdrantIndex, QdrantServer
 from citewell.adapters.qdrant.uploads import batches
 from citewell.errors import IndexUnavailable, SettingsError
 from citewell.ports import Change, Entry
@@ -126,11 +126,17 @@ async def test_a_reader_never_gets_half_of_two_generations(server: Qdrant, clien
     assert len(await client.texts()) == 5
     new = [entry(f"new {n}", EAST, document=f"{n}.md") for n in range(5)]
     replaced = Change(remove=[one.chunk.document_id for one in old], entries=new)
-    pending = [lambda: asyncio.run(Client(server.url).publish(replaced, base=base))]
+
+    async def publish() -> None:
+        other = Client(server.url)
+        await other.publish(replaced, base=base)
+        await other.close()
+
+    pending = [publish]
 
     def publish_first(call: Call) -> None:
         if call.path.endswith("/query") and pending:
-            pending.pop()()
+            asyncio.run(pending.pop()())
 
     server.on_call = publish_first
     assert sorted(await client.texts()) == [f"new {n}" for n in range(5)]
@@ -353,6 +359,24 @@ def test_without_its_client_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "qdrant_client", None)
     with pytest.raises(SettingsError, match=r"pip install 'citewell\[qdrant\]'"):
         wiring.check_settings(settings_for(tmp_path, embedder="hashing", qdrant_url="http://127.0.0.1:6333"))
+
+
+async def test_an_ingest_waits_for_a_server_that_asks_it_to_but_not_for_one_that_is_not_there(server: Qdrant) -> None:
+    builder = QdrantBuilder(
+        QdrantServer.at(server.url, key=KEY, policy=replace(WRITING, backoff_seconds=0.001)),
+        CollectionOptions(),
+        project=OURS,
+        model="test",
+        dimensions=SIZE,
+    )
+    server.faults.append(Fault("^PUT .*/points$", Reply(429, b"{}", {"Retry-After": "0"}), times=12))
+    assert await builder.stage(each([Change(entries=[entry("text", EAST)])]), base=None) == 1
+    await builder.close()
+    nowhere = QdrantServer.at("http://127.0.0.1:1", key=None, policy=WRITING)
+    async with asyncio.timeout(WRITING.total_seconds / 2):
+        with pytest.raises(IndexUnavailable, match="cannot be reached"):
+            await nowhere.version()
+    await nowhere.close()
 
 
 async def test_an_old_server_is_named_before_anything_is_written(server: Qdrant, client: Client) -> None:
