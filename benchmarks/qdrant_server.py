@@ -43,6 +43,15 @@ from benchmarks.speed.queries import NEIGHBOUR, PROJECT, Corpus, make_windows, q
 BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
 _TOPICS, _DIMENSIONS, _TOP = 1000, 384, 10
 _CHUNKS_PER_CHANGE = 500
+_NO_DATABASE: Any = None  # neither of the two engines uses it
+
+
+class _NoLibrary:
+    async def generation(self, project: UUID | None = None) -> None:
+        """None: an index is compared here, not a library."""
+
+
+_NO_LIBRARY: Any = _NoLibrary()
 
 
 class _Vectors(HashingEmbedder):
@@ -77,7 +86,7 @@ async def build(settings: Settings, chunks: int, near: dict[int, Vector]) -> flo
     began = perf_counter()
     both = [PROJECT, NEIGHBOUR] if settings.index_engine == "qdrant" else [PROJECT]
     for project in both:  # in the embedded index, our project alone: a builder there is for all of them
-        builder = make_index_builder(settings, _Vectors(), project.id)
+        builder = make_index_builder(settings, _Vectors(), project.id, _NO_DATABASE)
         await builder.publish(await builder.stage(changes(chunks, project, near), base=None))
         await builder.close()
     return chunks / (perf_counter() - began)
@@ -94,11 +103,6 @@ async def timed(call: Callable[[int], Awaitable[Any]], numbers: Sequence[int]) -
     return results, {"p50_ms": statistics.median(milliseconds), "p95_ms": statistics.quantiles(milliseconds, n=20)[-1]}
 
 
-class _NoLibrary:
-    async def generation(self, project: UUID | None = None) -> None:
-        """None: an index is compared here, not a library."""
-
-
 async def measure_speed(engines: dict[str, Settings], chunks: int, questions: int) -> dict[str, Any]:
     corpus, numbers = Corpus(), questioned_chunks(chunks, questions)
     vectors = generated_vectors(len(numbers), seed=5)
@@ -107,7 +111,7 @@ async def measure_speed(engines: dict[str, Settings], chunks: int, questions: in
     found: dict[str, list[Any]] = {}
     for name, settings in engines.items():
         rate = await build(settings, chunks, near)
-        index: Index = make_index(settings, _Vectors(), _NoLibrary())  # type: ignore[arg-type]
+        index = make_index(settings, _Vectors(), _NO_LIBRARY, _NO_DATABASE)
 
         def search(number: int, index: Index = index) -> Awaitable[Any]:
             return index.search(PROJECT.id, vector=near[number], words=corpus.question(number), limit=_TOP)

@@ -13,6 +13,9 @@ from citewell.models import UnsupportedPolicy
 
 _log = logging.getLogger("citewell.settings")
 
+IndexEngine = Literal["embedded", "qdrant", "postgres"]
+"""Where the index is."""
+
 _EMBEDDING_SETTINGS = frozenset({"embedding_model", "embedding_base_url", "embedding_api_key", "embedding_dimensions"})
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -191,6 +194,11 @@ class Settings(BaseSettings):
     api_key: SecretStr | None = Field(None, description="API key that commands send to that server.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged.")
     log_format: Literal["json", "text"] = Field("json", description="Log format of `citewell serve`.")
+    tracing: Literal["none", "otlp"] = Field(
+        "none",
+        description="`otlp` sends OpenTelemetry spans of each request to a collector, which the standard variables "
+        "`OTEL_…` name. They have no text of questions, answers or documents.",
+    )
 
     gemini_api_key: SecretStr | None = Field(
         None,
@@ -233,7 +241,7 @@ class Settings(BaseSettings):
         return "gemini" if self.gemini_api_key else "openai" if self.openai_api_key else "none"
 
     @property
-    def index_engine(self) -> Literal["embedded", "qdrant", "postgres"]:
+    def index_engine(self) -> IndexEngine:
         """The engine of the index, by `index` or by the URL that is set."""
         if self.index != "auto":
             return self.index

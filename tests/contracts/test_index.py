@@ -11,10 +11,12 @@ import pytest
 from qdrant_client import AsyncQdrantClient
 
 from citewell.adapters.qdrant import QdrantServer
+from citewell.adapters.sql import Database
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
 from citewell.models import Filters, Vector
 from citewell.ports import Change, Embedding, Entry
 from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
+from tests.conftest import ready
 from tests.contracts.index_stores import (
     EAST,
     NORTH,
@@ -26,9 +28,11 @@ from tests.contracts.index_stores import (
     each,
     embedded,
     entry,
+    in_postgres,
     on_qdrant,
     vector,
 )
+from tests.fakes.postgres import PostgresServer
 from tests.fakes.qdrant import KEY
 from tests.fakes.qdrant import Qdrant as FakeQdrant
 from tests.fakes.qdrant_local import local_client
@@ -39,6 +43,11 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def open_embedded(tmp_path: Path) -> Store:
     return embedded(tmp_path / "index")
+
+
+@pytest.fixture
+def open_postgres(postgres_server: PostgresServer) -> Store:
+    return in_postgres(Database(ready(postgres_server)))
 
 
 @pytest.fixture
@@ -65,7 +74,13 @@ async def open_qdrant() -> AsyncIterator[Store]:
 
 
 @pytest.fixture(
-    params=["embedded", "qdrant_local", "qdrant_rest", *(["qdrant"] if os.environ.get("REAL_QDRANT_URL") else [])]
+    params=[
+        "embedded",
+        "postgres",
+        "qdrant_local",
+        "qdrant_rest",
+        *(["qdrant"] if os.environ.get("REAL_QDRANT_URL") else []),
+    ]
 )
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
     made: Store = request.getfixturevalue(f"open_{request.param}")

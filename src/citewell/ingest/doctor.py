@@ -2,6 +2,7 @@
 
 from citewell.errors import IndexUnavailable, OtherModel
 from citewell.ingest.flow import IngestEngines, rebuild_index
+from citewell.ports import IndexBuilder, Library
 
 
 async def examine(engines: IngestEngines) -> list[str]:
@@ -24,9 +25,11 @@ async def mend(engines: IngestEngines) -> None:
 async def _find_index_problems(engines: IngestEngines) -> list[str]:
     builder = engines.index_builder
     generation = await engines.library.generation()
-    stored = {chunk.id: hash(chunk.text) async for batch in engines.library.chunks() for _, chunk in batch}
     if generation is None:
-        return ["there is no index for the documents of the library"] if stored else []
+        async for batch in engines.library.chunks():
+            if batch:
+                return ["there is no index for the documents of the library"]
+        return []
     if (model := await builder.embedding_model_of(generation)) not in (None, engines.embedder.model):
         return [str(OtherModel(made=str(model), configured=engines.embedder.model))]
     if fault := await builder.fault_of(generation):
@@ -34,10 +37,17 @@ async def _find_index_problems(engines: IngestEngines) -> list[str]:
     problems = []
     if (published := await builder.current_generation()) != generation:
         problems.append(f"generation {generation} matches the library, but {published or 'none'} is published")
+    return [*problems, *await compare_contents(engines.library, builder, generation)]
+
+
+async def compare_contents(library: Library, builder: IndexBuilder, generation: int) -> list[str]:
+    """How the chunks of an intact generation differ from those of the library, one line for each kind."""
+    stored = {chunk.id: hash(chunk.text) async for batch in library.chunks() for _, chunk in batch}
     try:
         indexed = {chunk: hash(text) async for chunk, text in builder.contents(generation)}
     except IndexUnavailable:
-        return [*problems, f"generation {generation} cannot be read"]
+        return [f"generation {generation} cannot be read"]
+    problems = []
     if missing := stored.keys() - indexed.keys():
         problems.append(f"{len(missing)} chunks of the library are not in it, such as {min(missing)}")
     if unknown := indexed.keys() - stored.keys():

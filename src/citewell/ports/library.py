@@ -68,6 +68,10 @@ class IndexBuilder(Protocol):
         """Make a staged generation the one that readers use. Idempotent."""
         ...
 
+    async def remove(self) -> None:
+        """Delete the index: all its generations, the published one too. Idempotent."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -127,6 +131,10 @@ class LibraryWriter(Protocol):
 
     async def discard(self) -> None:
         """Delete what was staged."""
+        ...
+
+    async def set_generations(self, generations: Mapping[UUID | None, int | None]) -> None:
+        """Name index generations for the library as it is: of projects, or with None of all together; None for none."""
         ...
 
 

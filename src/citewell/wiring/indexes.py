@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, assert_never
 from uuid import UUID
 
+from citewell.adapters.sql import Database
 from citewell.errors import SettingsError
 from citewell.ports import Embedder, Index, IndexBuilder, Library
 from citewell.settings import Settings
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from citewell.adapters.qdrant import CollectionOptions, QdrantServer
 
 
-def make_index(settings: Settings, embedder: Embedder, library: Library) -> Index:
+def make_index(settings: Settings, embedder: Embedder, library: Library, database: Database) -> Index:
     match settings.index_engine:
         case "embedded":
             from citewell.adapters.qdrant_edge import QdrantEdgeIndex
@@ -35,17 +36,30 @@ def make_index(settings: Settings, embedder: Embedder, library: Library) -> Inde
                 expected_generation=library.generation,
             )
         case "postgres":
-            raise _not_built(settings)
+            _require_database(settings)
+            from citewell.adapters.pgvector import PgVectorIndex
+
+            return PgVectorIndex(database, model=embedder.model, dimensions=embedder.dimensions)
         case never:
             assert_never(never)
 
 
-def make_index_builder(settings: Settings, embedder: Embedder, project: UUID | None) -> IndexBuilder:
+def make_index_builder(
+    settings: Settings,
+    embedder: Embedder,
+    project: UUID | None,
+    database: Database,
+    *,
+    lists: UUID | None = None,
+) -> IndexBuilder:
+    """The builder for a project on a server, or for the whole embedded index, which may list one project alone."""
     match settings.index_engine:
         case "embedded":
             from citewell.adapters.qdrant_edge import QdrantEdgeBuilder
 
-            return QdrantEdgeBuilder(settings.home / "index", model=embedder.model, dimensions=embedder.dimensions)
+            return QdrantEdgeBuilder(
+                settings.home / "index", model=embedder.model, dimensions=embedder.dimensions, project=lists
+            )
         case "qdrant":
             server, options = _qdrant(settings, for_readers=False)
             from citewell.adapters.qdrant import QdrantBuilder
@@ -58,15 +72,25 @@ def make_index_builder(settings: Settings, embedder: Embedder, project: UUID | N
                 dimensions=embedder.dimensions,
             )
         case "postgres":
-            raise _not_built(settings)
+            _require_database(settings)
+            from citewell.adapters.pgvector import PgVectorBuilder
+
+            return PgVectorBuilder(database, _one(project), model=embedder.model, dimensions=embedder.dimensions)
         case never:
             assert_never(never)
 
 
 def check_index(settings: Settings) -> None:
     """Raise SettingsError for a URL, a key or a package that is missing or invalid; makes no requests."""
-    if settings.index_engine == "qdrant":
-        _qdrant(settings, for_readers=True)
+    match settings.index_engine:
+        case "embedded":
+            pass
+        case "qdrant":
+            _qdrant(settings, for_readers=True)
+        case "postgres":
+            _require_database(settings)
+        case never:
+            assert_never(never)
 
 
 def _qdrant(settings: Settings, *, for_readers: bool) -> tuple["QdrantServer", "CollectionOptions"]:
@@ -87,6 +111,13 @@ def _qdrant(settings: Settings, *, for_readers: bool) -> tuple["QdrantServer", "
     )
 
 
+def _require_database(settings: Settings) -> None:
+    if settings.database_url is None:
+        raise SettingsError(
+            "CITEWELL_INDEX=postgres needs DATABASE_URL, such as postgresql://user:password@host:5432/name"
+        )
+
+
 def _one(project: UUID | None) -> UUID:
     """The project, which every index on a server is built for."""
     if project is None:
@@ -95,7 +126,3 @@ def _one(project: UUID | None) -> UUID:
             "`citewell doctor --fix` with the server's settings"
         )
     return project
-
-
-def _not_built(settings: Settings) -> SettingsError:
-    return SettingsError(f"CITEWELL_INDEX={settings.index_engine} cannot be used yet")

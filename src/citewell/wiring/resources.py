@@ -41,7 +41,7 @@ from citewell.settings import Settings
 from citewell.wiring.engines import make_embedder, make_reader, make_reranker, make_writer
 from citewell.wiring.indexes import check_index, make_index, make_index_builder
 
-_INGEST_STATEMENT_SECONDS = 600.0  # the commit of a large library is one statement, and no reader waits for it
+INGEST_STATEMENT_SECONDS = 600.0  # the commit of a large library is one statement, and no reader waits for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ async def open_for_answers(settings: Settings, *, database_may_fail: bool = Fals
     """The engines that answer questions, open until the context ends."""
     reranker, reader, writer = make_reranker(settings), make_reader(settings), make_writer(settings)
     async with (
-        _open_embedder(settings) as embedder,
+        open_embedder(settings) as embedder,
         home.open_database(settings, may_fail=database_may_fail) as database,
     ):
-        library = SqlLibrary(database)
-        index = make_index(settings, embedder, library)
+        library = open_library(settings, database)
+        index = make_index(settings, embedder, library, database)
         try:
             engines = AnswerEngines(
                 embedder=embedder,
@@ -107,9 +107,9 @@ async def open_for_ingest(
     `rebuild` begins with an empty database where the old one is missing or damaged.
     """
     async with (
-        _open_embedder(settings) as embedder,
+        open_embedder(settings) as embedder,
         writer_lock(settings.home, wait=wait, on_wait=on_wait),
-        home.open_database(settings, statement_seconds=_INGEST_STATEMENT_SECONDS, rebuild=rebuild) as database,
+        home.open_database(settings, statement_seconds=INGEST_STATEMENT_SECONDS, rebuild=rebuild) as database,
         database.sole_writer(wait=wait, on_wait=on_wait),
     ):
         home.remove_leftovers(settings)
@@ -140,7 +140,7 @@ async def open_for_preview(
     with TemporaryDirectory() as temporary:
         empty = settings.model_copy(update={"home": Path(temporary), "database_url": None})
         async with (
-            _open_embedder(settings) as embedder,
+            open_embedder(settings) as embedder,
             home.open_database(settings if exists and not rebuild else empty) as database,
             _ingest_engines(settings, database, embedder, project) as engines,
         ):
@@ -152,13 +152,13 @@ async def open_for_restore(
     settings: Settings, backup: Path, *, overwrite: bool, wait: bool, on_wait: Callable[[], None]
 ) -> AsyncIterator[tuple[home.StagedBackup, Callable[[], AbstractAsyncContextManager[IngestEngines]]]]:
     """A copy of a backup, and how to open the engines over it, under the writer's lock."""
-    async with _open_embedder(settings) as embedder, writer_lock(settings.home, wait=wait, on_wait=on_wait):
+    async with open_embedder(settings) as embedder, writer_lock(settings.home, wait=wait, on_wait=on_wait):
         with home.stage_backup(settings, backup, overwrite=overwrite, model=embedder.model) as staged:
 
             @asynccontextmanager
             async def open_copy() -> AsyncIterator[IngestEngines]:
                 async with (
-                    staged.open(statement_seconds=_INGEST_STATEMENT_SECONDS) as database,
+                    staged.open(statement_seconds=INGEST_STATEMENT_SECONDS) as database,
                     _ingest_engines(settings, database, embedder, None) as engines,
                 ):
                     yield engines
@@ -185,7 +185,7 @@ async def open_stores(settings: Settings, *, database_may_fail: bool = False) ->
     """The stores only: no model, no index, no lock."""
     async with home.open_database(settings, may_fail=database_may_fail) as database:
         yield Stores(
-            library=SqlLibrary(database),
+            library=open_library(settings, database),
             sessions=SqlSessions(database),
             keys=SqlKeys(database),
             uploads=SqlUploads(database),
@@ -196,12 +196,17 @@ async def open_stores(settings: Settings, *, database_may_fail: bool = False) ->
         )
 
 
+def open_library(settings: Settings, database: Database, *, project: UUID | None = None) -> SqlLibrary:
+    """The library with the index generations of the configured engine."""
+    return SqlLibrary(database, project=project, engine="qdrant" if settings.index_engine == "qdrant" else None)
+
+
 @asynccontextmanager
 async def _ingest_engines(
     settings: Settings, database: Database, embedder: Embedder, project: UUID | None
 ) -> AsyncIterator[IngestEngines]:
-    library = SqlLibrary(database, project=None if settings.index_engine == "embedded" else project)
-    index_builder = make_index_builder(settings, embedder, project)
+    library = open_library(settings, database, project=None if settings.index_engine == "embedded" else project)
+    index_builder = make_index_builder(settings, embedder, project, database)
     try:
         yield IngestEngines(
             library=library,
@@ -217,7 +222,8 @@ async def _ingest_engines(
 
 
 @asynccontextmanager
-async def _open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
+async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
+    """The configured embedder, open until the context ends."""
     embedder = make_embedder(settings)
     try:
         yield embedder

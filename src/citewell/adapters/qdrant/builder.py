@@ -7,6 +7,7 @@ points that only older generations had are deleted.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID, uuid4
@@ -133,6 +134,12 @@ class QdrantBuilder:
             )
         except CollectionMissing:
             return
+
+    async def remove(self) -> None:
+        with suppress(CollectionMissing):
+            await self._server.delete(self._collection.name, PointIdsList(points=[state_id(self._project)]))
+            await self._delete(Filter(must=[of_project(self._project)]))
+        await self._forget_older_models()
 
     async def close(self) -> None:
         await self._server.close()

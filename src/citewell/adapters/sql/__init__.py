@@ -18,6 +18,8 @@ from citewell.adapters.sql.sqlite_file import (
     unusable,
     write_backup,
 )
+from citewell.adapters.sql.tables import generation_of
+from citewell.adapters.sql.transfer import copy_database
 from citewell.adapters.sql.uploads import SqlUploads
 
 __all__ = [
@@ -32,8 +34,10 @@ __all__ = [
     "SqlSessions",
     "SqlUploads",
     "check_database_url",
+    "copy_database",
     "database_exists",
     "find_damage",
+    "generation_of",
     "has_content",
     "has_documents",
     "replace_database",

@@ -43,12 +43,14 @@ class SqlLibrary:
     """Implements Library, LibraryWriter, Audit and VectorCache.
 
     With `project`, what is staged, committed and listed in `chunks` is of this project alone, and so is the index
-    generation: several projects can then be written at the same time.
+    generation: several projects can then be written at the same time. With `engine`, projects have their generations
+    in this engine.
     """
 
-    def __init__(self, database: Database, *, project: UUID | None = None) -> None:
+    def __init__(self, database: Database, *, project: UUID | None = None, engine: str | None = None) -> None:
         self._database = database
         self._project = project
+        self._engine = engine
 
     async def documents(self, project: Project) -> list[DocumentSummary]:
         chunk_count = select(func.count()).where(tables.chunks.c.document_id == tables.documents.c.id).scalar_subquery()
@@ -167,7 +169,23 @@ class SqlLibrary:
                 await connection.execute(delete(staged).where(where))
             for unused_rows in _delete_unused():
                 await connection.execute(unused_rows)
-            await connection.execute(self._set_fact(generation_of(self._project), str(generation)))
+            await connection.execute(self._set_fact(generation_of(self._project, self._engine), str(generation)))
+            await connection.execute(delete(tables.facts).where(self._outdated_generations()))
+
+    async def set_generations(self, generations: Mapping[UUID | None, int | None]) -> None:
+        async with self._database.writing() as connection:
+            for project, generation in generations.items():
+                name = generation_of(project, self._engine)
+                removed = delete(tables.facts).where(tables.facts.c.name == name)
+                await connection.execute(removed if generation is None else self._set_fact(name, str(generation)))
+
+    def _outdated_generations(self) -> ColumnElement[bool]:
+        """The facts of engines that this change did not reach: an index that was moved may still be there as it was."""
+        name, together = tables.facts.c.name, generation_of(None)
+        if self._project is None:
+            return name.startswith(f"{together} of ")
+        of_project = name.startswith(generation_of(self._project))
+        return (name == together) | (of_project & (name != generation_of(self._project, self._engine)))
 
     def _set_fact(self, name: str, value: str) -> Insert:
         fact = self._database.insert(tables.facts).values(name=name, value=value)
@@ -228,7 +246,7 @@ class SqlLibrary:
                 await connection.execute(text(statement))
 
     async def generation(self, project: UUID | None = None) -> int | None:
-        value = await self._fact(generation_of(project or self._project))
+        value = await self._fact(generation_of(project or self._project, self._engine))
         if value is None and self._project is None and project is not None:
             value = await self._fact(generation_of(None))
         return None if value is None else int(value)

@@ -39,9 +39,14 @@ Where each project has its own: see `generation_of`.
 """
 
 
-def generation_of(project: UUID | None) -> str:
-    """The fact that names the index generation of a project, or with None of all together."""
-    return INDEX_GENERATION if project is None else f"{INDEX_GENERATION} of {project}"
+def generation_of(project: UUID | None, engine: str | None = None) -> str:
+    """The fact that names the index generation of a project, or with None of all together.
+
+    With `engine`, of a project in an engine beside others: while an index is moved, several have one.
+    """
+    if project is None:
+        return INDEX_GENERATION
+    return f"{INDEX_GENERATION} of {project}" + (f" in {engine}" if engine else "")
 
 
 class Utc(TypeDecorator[datetime]):
