@@ -169,6 +169,13 @@ async def test_a_document_that_changes_twice_in_a_run_is_stored_once(client: Cli
     assert await client.texts() == ["third"]
 
 
+async def test_a_chunk_without_a_word_is_found_by_its_meaning(client: Client) -> None:
+    stored = replace(entry("—", EAST).chunk, chapter="…", section="", headings=())
+    await client.publish(Change(entries=[replace(entry("—", EAST), chunk=stored)]))
+    assert await client.texts("pump") == ["—"]
+    assert await client.index.frequencies(OURS, ["pump"]) == (1, [0])
+
+
 async def test_building_from_nothing_replaces_everything_at_the_switch(client: Client) -> None:
     await client.publish(Change(entries=[entry("old", EAST), entry("both", EAST, document="b.md")]))
     staged = await client.builder.stage(each([Change(entries=[entry("both", EAST, document="b.md")])]), base=None)
