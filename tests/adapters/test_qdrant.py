@@ -143,6 +143,30 @@ async def test_a_reader_never_gets_half_of_two_generations(server: Qdrant, clien
     assert await client.index.frequencies(OURS, ["new", "old"]) == (5, [5, 0])
 
 
+async def test_readers_that_never_stop_see_whole_generations_only(server: Qdrant, client: Client) -> None:
+    def version(number: int) -> Change:
+        entries = [entry(f"version {number} of {page}", EAST, document=f"{page}.md") for page in range(6)]
+        return Change(remove=[one.chunk.document_id for one in entries], entries=entries)
+
+    base, seen = await client.publish(version(0)), set()
+    stop = asyncio.Event()
+
+    async def read(reader: Client) -> None:
+        while not stop.is_set():
+            texts = await reader.texts("version")
+            assert len(texts) == 6
+            (number,) = {text.split()[1] for text in texts}
+            seen.add(number)
+        await reader.close()
+
+    reading = [asyncio.create_task(read(Client(server.url))) for _ in range(2)]
+    for number in range(1, 5):
+        base = await client.publish(version(number), base=base)
+    stop.set()
+    await asyncio.gather(*reading)
+    assert len(seen) > 1
+
+
 async def test_a_chunk_that_moved_in_its_document_is_the_old_one_until_the_switch(
     server: Qdrant, client: Client
 ) -> None:

@@ -65,7 +65,9 @@ class QdrantServer:
         """The server under a URL, which may have a port (default: 6333) and a path."""
         url = checked_url(url)
         key = checked_key(key, "QDRANT_API_KEY") if key else None
-        if key and url.startswith("http://") and urlsplit(url).hostname not in ("localhost", "127.0.0.1", "::1"):
+        host = urlsplit(url).hostname or ""
+        is_near = host in ("127.0.0.1", "::1") or not set(host) & {".", ":"}  # this machine, or a network of containers
+        if key and url.startswith("http://") and not is_near:
             _log.warning("QDRANT_API_KEY is sent without encryption, because QDRANT_URL begins with http://")
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the same, from the client
             client = AsyncQdrantClient(
