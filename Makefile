@@ -63,6 +63,7 @@ lock: .venv/bin/python  ## Pin every dependency by version and hash, naming no r
 	$(BIN)/pip install -q uv
 	$(BIN)/$(LOCK) --extra build pyproject.toml -o requirements.lock
 	$(BIN)/$(LOCK) --extra dev pyproject.toml -o requirements-dev.lock
+	$(BIN)/$(LOCK) --extra build --extra server -c requirements-dev.lock pyproject.toml -o requirements-server.lock
 	$(NPM) install --package-lock-only
 	sed -i '/^ *"resolved": /d' widget/package-lock.json
 

@@ -116,3 +116,19 @@ def test_a_set_that_is_not_there_is_named_with_those_that_are(data: Path) -> Non
     assert done.returncode != 0
     assert "fish" in done.stderr
     assert "docs/pumps" in done.stderr
+
+
+def test_the_scaling_benchmark_builds_asks_and_draws(tmp_path: Path) -> None:
+    script, numbers = SCRIPT.parents[1] / "speed" / "scaling.py", tmp_path / "numbers.json"
+    commands = (["run", "--chunks", "500", "1000", "--json", numbers], ["draw", numbers, "--folder", tmp_path])
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, str(script), *map(str, command)], capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert [(row["engine"], row["chunks"], row["recall_at_10"]) for row in json.loads(numbers.read_text())] == [
+        ("embedded", 500, 1.0),
+        ("embedded", 1000, 1.0),
+    ]
+    assert done.stdout.count("| embedded |") == 2
+    assert "<polyline" in (tmp_path / "scaling-query.svg").read_text()

@@ -102,6 +102,16 @@ def test_a_server_s_projects_are_managed_alike(citewell: Citewell, home: Path, d
         ("https://example.org/a/b.pdf", ["curl --location --remote-name", "citewell ingest b.pdf"]),
         ("file:///tmp/docs", ["citewell ingest /tmp/docs"]),
         ("ftp://example.org/docs", ["citewell ingest FOLDER"]),
+        ("https://[", ["citewell ingest FOLDER"]),
+        (
+            "https://x.org/a?b=1&c=2",
+            ["downloaded 'https://x.org/a?b=1&c=2'\n", "--base-url 'https://x.org/a?b=1&c=2'\n"],
+        ),
+        (
+            "https://x.org/it's a.pdf",
+            ["""--remote-name 'https://x.org/it'"'"'s a.pdf'""", """ingest 'it'"'"'s a.pdf'"""],
+        ),
+        ("file:///tmp/my%20docs", ["citewell ingest '/tmp/my docs'"]),
     ],
 )
 def test_a_url_is_refused_with_the_commands_that_download_it(

@@ -7,9 +7,13 @@ from uuid import UUID, uuid5
 
 import numpy as np
 
+from citewell.adapters.pgvector import PgVectorBuilder, PgVectorIndex
+from citewell.adapters.qdrant import READING, WRITING, CollectionOptions, QdrantBuilder, QdrantIndex, QdrantServer
 from citewell.adapters.qdrant_edge import QdrantEdgeBuilder, QdrantEdgeIndex
+from citewell.adapters.sql import Database
 from citewell.models import Chunk, Project, Vector, chunk_id, content_hash
 from citewell.ports import Change, Embedding, Entry, Index, IndexBuilder
+from citewell.retry import RetryPolicy
 
 OURS, THEIRS = Project.named("ours").id, Project.named("theirs").id
 SIZE = 4
@@ -23,6 +27,7 @@ class Store:
     make_builder: Callable[[UUID | None], IndexBuilder]
     other: "Callable[..., Store]"
     builder_is_for_one_project: bool
+    database: Database | None = None
     _builders: dict[UUID | None, IndexBuilder] = field(default_factory=dict)
 
     @property
@@ -52,6 +57,8 @@ class Store:
         await self.index.close()
         for builder in self._builders.values():
             await builder.close()
+        if self.database:
+            await self.database.close()
 
 
 def _of_project(change: Change, project: UUID) -> Change:
@@ -64,6 +71,32 @@ def embedded(folder: Path, model: str = "test") -> Store:
         make_builder=lambda _: QdrantEdgeBuilder(folder, model=model, dimensions=SIZE),
         other=lambda model="test": embedded(folder, model),
         builder_is_for_one_project=False,
+    )
+
+
+def on_qdrant(connect: Callable[[RetryPolicy], QdrantServer], name: str, model: str = "test") -> Store:
+    options = CollectionOptions(alias=name, replicas=1, shards=1)
+    return Store(
+        index=QdrantIndex(connect(READING), options, model=model, dimensions=SIZE),
+        make_builder=lambda project: QdrantBuilder(
+            connect(WRITING), options, project=project or OURS, model=model, dimensions=SIZE
+        ),
+        other=lambda model="test": on_qdrant(connect, name, model),
+        builder_is_for_one_project=True,
+    )
+
+
+def in_postgres(database: Database, model: str = "test") -> Store:
+    def make_builder(project: UUID | None) -> IndexBuilder:
+        assert project is not None
+        return PgVectorBuilder(database, project, model=model, dimensions=SIZE)
+
+    return Store(
+        index=PgVectorIndex(database, model=model, dimensions=SIZE),
+        make_builder=make_builder,
+        other=lambda model="test": in_postgres(database, model),
+        builder_is_for_one_project=True,
+        database=database,
     )
 
 

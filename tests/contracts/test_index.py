@@ -1,17 +1,41 @@
 """What every Index and its IndexBuilder promise."""
 
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import pytest
+from qdrant_client import AsyncQdrantClient
 
+from citewell.adapters.qdrant import QdrantServer
+from citewell.adapters.sql import Database
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
 from citewell.models import Filters, Vector
 from citewell.ports import Change, Embedding, Entry
 from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
-from tests.contracts.index_stores import EAST, NORTH, OURS, SIZE, THEIRS, UP, Store, each, embedded, entry, vector
+from tests.conftest import ready
+from tests.contracts.index_stores import (
+    EAST,
+    NORTH,
+    OURS,
+    SIZE,
+    THEIRS,
+    UP,
+    Store,
+    each,
+    embedded,
+    entry,
+    in_postgres,
+    on_qdrant,
+    vector,
+)
+from tests.fakes.postgres import PostgresServer
+from tests.fakes.qdrant import KEY
+from tests.fakes.qdrant import Qdrant as FakeQdrant
+from tests.fakes.qdrant_local import local_client
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +45,43 @@ def open_embedded(tmp_path: Path) -> Store:
     return embedded(tmp_path / "index")
 
 
-@pytest.fixture(params=["embedded"])
+@pytest.fixture
+def open_postgres(postgres_server: PostgresServer) -> Store:
+    return in_postgres(Database(ready(postgres_server)))
+
+
+@pytest.fixture
+def open_qdrant_local() -> Store:
+    client = local_client()
+    return on_qdrant(lambda policy: QdrantServer(client, policy), "contract")
+
+
+@pytest.fixture
+def open_qdrant_rest() -> Iterator[Store]:
+    with FakeQdrant() as server:
+        yield on_qdrant(lambda policy: QdrantServer.at(server.url, key=KEY, policy=policy), "contract")
+
+
+@pytest.fixture
+async def open_qdrant() -> AsyncIterator[Store]:
+    url, key, name = os.environ["REAL_QDRANT_URL"], os.environ.get("REAL_QDRANT_API_KEY"), f"test-{uuid4().hex[:12]}"
+    yield on_qdrant(lambda policy: QdrantServer.at(url, key=key, policy=policy), name)
+    client = AsyncQdrantClient(url, api_key=key, check_compatibility=False)
+    for collection in (await client.get_collections()).collections:
+        if collection.name.startswith(f"{name}-"):
+            await client.delete_collection(collection.name)
+    await client.close()
+
+
+@pytest.fixture(
+    params=[
+        "embedded",
+        "postgres",
+        "qdrant_local",
+        "qdrant_rest",
+        *(["qdrant"] if os.environ.get("REAL_QDRANT_URL") else []),
+    ]
+)
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
     made: Store = request.getfixturevalue(f"open_{request.param}")
     yield made

@@ -33,7 +33,9 @@ class _Identity(TypedDict, total=False):
 class PostgresServer:
     """`server.create()` gives the URL of a new database; the other methods bring the server down and up again."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
+        """`settings` of the server replace those of tests, for which nothing has to last."""
+        self._settings = settings
         self._folder = Path(tempfile.mkdtemp(prefix="citewell-postgres-"))
         self._process: subprocess.Popen[bytes] | None = None
         self._made: set[str] = set()
@@ -71,6 +73,17 @@ class PostgresServer:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    def client(self, program: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's own commands, such as `pg_dump`."""
+        done = subprocess.run(
+            [self._programs / program, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self._environment(),
+        )
+        assert done.returncode == 0, done.stderr
+
     def start(self) -> None:
         settings = {
             "listen_addresses": "127.0.0.1",
@@ -83,7 +96,7 @@ class PostgresServer:
             "max_connections": "100",
         }
         command = [str(self._programs / "postgres"), "-D", str(self._data)]
-        for name, value in settings.items():
+        for name, value in (settings | self._settings).items():
             command += ["-c", f"{name}={value}"]
         # Linux means the thread that starts it, and only the main one lasts as long as the tests.
         watched = sys.platform == "linux" and threading.current_thread() is threading.main_thread()

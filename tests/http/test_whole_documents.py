@@ -95,6 +95,7 @@ def test_its_citation_can_be_opened_and_verified(http: httpx2.Client, docs: Path
     detail = http.get(f"/api/v1/citations/{PUMPS}").json()
     assert (detail["documentId"], detail["chunkIndex"], detail["source"]) == (str(PUMPS), None, "01-pumps.md")
     assert citewell("verify", str(PUMPS)).stdout == f"valid    {PUMPS}  01-pumps.md:1\n"
+    assert "or of a document stored whole" in citewell("verify", "nope").stderr
 
     (docs / "01-pumps.md").write_text("# Pumps\n\nA pump lifts water. Prime it first.\n")
     ingest(citewell, docs, "--no-chunking")

@@ -311,6 +311,22 @@ def test_three_workers_that_died_on_it_are_enough(home: Path) -> None:
     assert [upload.status for upload in waiting(home)] == ["FAILED", "FAILED"]
 
 
+@pytest.mark.parametrize("blocked", ["uploads", "index/1.partial"])
+def test_an_upload_waits_as_long_as_its_disk_cannot_be_written_to(home: Path, blocked: str) -> None:
+    """However often it is tried: the disk is at fault, not the file."""
+    send(home, "pumps.md", PUMPS)
+    (home / blocked).parent.mkdir(exist_ok=True)
+    (home / blocked).write_text("a file where a folder has to be")
+    for _ in range(4):
+        tried = citewell(home, "worker")
+        assert tried.exit_code == 1
+        assert "cannot be written" in tried.stderr
+        assert isinstance(tried.exception, SystemExit), "no traceback"
+    assert [upload.status for upload in waiting(home)] == ["PENDING"]
+    (home / blocked).unlink()
+    assert work(home) == {"pumps.md": None}
+
+
 def test_a_third_attempt_that_lives_is_as_good_as_the_first(home: Path) -> None:
     async def die() -> None:
         async with wiring.open_stores(settings_for(home)) as stores:

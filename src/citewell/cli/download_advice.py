@@ -2,7 +2,8 @@
 
 import re
 from pathlib import PurePosixPath
-from urllib.parse import urlsplit
+from shlex import quote
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from citewell.ingest.parse import SUFFIXES
 
@@ -19,7 +20,7 @@ def is_url(path: str) -> bool:
 
 def how_to_download(url: str) -> str:
     """What `citewell ingest URL` says: why nothing happens, and which commands to use."""
-    commands = "\n".join(f"  {command}" for command in _commands(url))
+    commands = "\n".join(f"  {command}".rstrip() for command in _commands(url))
     text = (
         f"{url} is a URL, and citewell reads only files and folders on this machine. Nothing was indexed.\n"
         f"Download it first, then ingest what you have:\n\n{commands}\n"
@@ -30,32 +31,40 @@ def how_to_download(url: str) -> str:
 
 
 def _commands(url: str) -> list[str]:
-    scheme = urlsplit(url).scheme.lower()
+    parts = _split(url)
+    scheme = parts.scheme.lower()
     if scheme == "file":
-        return [f"citewell ingest {urlsplit(url).path}"]
+        return [f"citewell ingest {quote(unquote(parts.path))}"]
     if scheme in ("s3", "gs"):
         tool = "aws s3 sync" if scheme == "s3" else "gcloud storage rsync --recursive"
-        return [f"{tool} {url} downloaded", f"citewell ingest downloaded {_BASE_URL}"]
+        return [f"{tool} {quote(url)} downloaded", f"citewell ingest downloaded {_BASE_URL}"]
     if _is_repository(url):
         return _clone_commands(url)
     if scheme not in ("http", "https"):
         return [f"citewell ingest FOLDER {_BASE_URL}"]
-    parts = urlsplit(url)
     name = PurePosixPath(parts.path).name
     if PurePosixPath(name).suffix.lower() in SUFFIXES and not name.endswith((".html", ".htm")):
-        return [f"curl --location --remote-name '{url}'", f"citewell ingest {name}"]
+        return [f"curl --location --remote-name {quote(url)}", f"citewell ingest {quote(name)}"]
+    wget = "wget --recursive --no-parent --adjust-extension --no-host-directories --directory-prefix=downloaded"
     return [
-        f"wget --recursive --no-parent --adjust-extension --no-host-directories --directory-prefix=downloaded '{url}'",
-        f"citewell ingest downloaded --base-url {parts.scheme}://{parts.netloc}",
+        f"{wget} {quote(url)}",
+        f"citewell ingest downloaded --base-url {quote(f'{parts.scheme}://{parts.netloc}')}",
         "",
         "# better, if the site has a public repository: its sources",
         "git clone --depth 1 REPOSITORY downloaded",
-        f"citewell ingest downloaded/docs --base-url {url}",
+        f"citewell ingest downloaded/docs --base-url {quote(url)}",
     ]
 
 
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:  # "https://[" and the like
+        return urlsplit("")
+
+
 def _is_repository(url: str) -> bool:
-    parts = urlsplit(url)
+    parts = _split(url)
     host = (parts.hostname or "").removeprefix("www.")
     return url.startswith(("git@", "git+", "git:", "ssh:")) or parts.path.endswith(".git") or host in _GIT_HOSTS
 
@@ -67,4 +76,4 @@ def _clone_commands(url: str) -> list[str]:
     name = PurePosixPath(repository.replace(":", "/")).name.removesuffix(".git")
     inside = below[0].strip("/") if below else ""
     folder = f"{name}/{inside}" if inside else name
-    return [f"git clone --depth 1 {repository} {name}", f"citewell ingest {folder} {_BASE_URL}"]
+    return [f"git clone --depth 1 {quote(repository)} {quote(name)}", f"citewell ingest {quote(folder)} {_BASE_URL}"]

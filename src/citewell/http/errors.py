@@ -83,7 +83,8 @@ def describe_error(error: Exception) -> tuple[int, ErrorResponse, dict[str, str]
             headers = {"Retry-After": str(error.retry_after_seconds)} if isinstance(error, TooBusy) else {}
             if status == 401:
                 headers["WWW-Authenticate"] = "Bearer"
-            details = {"field": error.field} if isinstance(error, BadRequest) else None
+            field = "Idempotency-Key" if isinstance(error, IdempotencyConflict) else getattr(error, "field", None)
+            details = {"field": field} if field else None
             return status, _body(code, str(error), details=details), headers
     _log.error("unforeseen", exc_info=error)
     message = "something went wrong here; the request id finds it in the server's log"

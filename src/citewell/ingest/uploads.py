@@ -6,11 +6,11 @@ named by the upload's id.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import assert_never
 
-from citewell.errors import CitewellError, OtherModel
+from citewell.errors import CitewellError, OtherModel, StoreUnavailable
 from citewell.ingest.flow import IngestEngines, ingest_files, remove_documents, remove_project
 from citewell.ingest.plan import KEPT_VERSION
 from citewell.ingest.read_ahead import Recipe
@@ -110,12 +110,16 @@ async def _delete_document(upload: Upload, engines: IngestEngines) -> None:
 def _written_to_file(upload: Upload, content: bytes, folder: Path) -> Iterator[Path]:
     """The upload's bytes as a file, deleted at the end of the context."""
     location = folder / f"{upload.id}.upload"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    location.write_bytes(content)
     try:
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            location.write_bytes(content)
+        except OSError as error:  # not the upload's fault: it waits until there is room
+            raise StoreUnavailable(f"uploads cannot be written to {folder}: {error.strerror or error}") from error
         yield location
     finally:
-        location.unlink(missing_ok=True)
+        with suppress(OSError):
+            location.unlink()
 
 
 def _remove_stale_files(folder: Path) -> None:

@@ -13,6 +13,8 @@ class ServiceHealth(BaseModel):
     status: Condition
     latency_ms: float | None = None
     error: str | None = None
+    details: dict[str, str | int] | None = None
+    """What the service reports of itself: of a Qdrant server its version, points and status."""
 
 
 class Health(BaseModel):

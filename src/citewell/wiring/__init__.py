@@ -1,5 +1,6 @@
 """Creates the configured engines and stores. With `home.py`, all that knows both settings and adapters."""
 
+from citewell.wiring.engines import make_tracer
 from citewell.wiring.move_database import MovedDatabase, move_database
 from citewell.wiring.move_index import move_index
 from citewell.wiring.resources import (
@@ -24,6 +25,7 @@ __all__ = [
     "indexed_projects",
     "ingest_recipe",
     "is_ingest_running",
+    "make_tracer",
     "move_database",
     "move_index",
     "open_for_answers",

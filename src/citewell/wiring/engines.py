@@ -8,6 +8,7 @@ from citewell.answer.retrieval import LocalReranker
 from citewell.errors import SettingsError
 from citewell.ports import Embedder, Reader, Reranker, Writer
 from citewell.settings import Settings, variable
+from citewell.tracing import NoTracer, Tracer
 
 _log = logging.getLogger("citewell.wiring")
 
@@ -119,6 +120,17 @@ def make_reader(settings: Settings) -> Reader | None:
             return None
         case never:
             assert_never(never)
+
+
+def make_tracer(settings: Settings) -> Tracer:
+    """What sends spans of requests somewhere, if anything does."""
+    if settings.tracing == "none":
+        return NoTracer()
+    try:
+        from citewell.adapters.otel import OtlpTracer
+    except ModuleNotFoundError as error:
+        raise missing_package("CITEWELL_TRACING=otlp needs OpenTelemetry", "otel") from error
+    return OtlpTracer()
 
 
 def make_writer(settings: Settings) -> Writer | None:

@@ -89,14 +89,14 @@ async def _open_place(
 
     @asynccontextmanager
     async def open_builder(project: UUID | None) -> AsyncIterator[IndexBuilder]:
-        builder = make_index_builder(engine_settings, embedder, project, lists=project)
+        builder = make_index_builder(engine_settings, embedder, project, database, lists=project)
         try:
             yield builder
         finally:
             await builder.close()
 
     library = open_library(engine_settings, database)
-    index = make_index(engine_settings, embedder, library)
+    index = make_index(engine_settings, embedder, library, database)
     try:
         yield IndexPlace(
             engine,

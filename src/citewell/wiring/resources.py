@@ -39,7 +39,7 @@ from citewell.ports import (
 )
 from citewell.settings import Settings
 from citewell.wiring.engines import make_embedder, make_reader, make_reranker, make_writer
-from citewell.wiring.indexes import make_index, make_index_builder
+from citewell.wiring.indexes import check_index, make_index, make_index_builder
 
 INGEST_STATEMENT_SECONDS = 600.0  # the commit of a large library is one statement, and no reader waits for it
 
@@ -57,6 +57,7 @@ def check_settings(settings: Settings) -> None:
     make_reranker(settings)
     make_embedder(settings)
     make_writer(settings)
+    check_index(settings)
     check_database_url(home.database_location(settings))
 
 
@@ -69,7 +70,7 @@ async def open_for_answers(settings: Settings, *, database_may_fail: bool = Fals
         home.open_database(settings, may_fail=database_may_fail) as database,
     ):
         library = open_library(settings, database)
-        index = make_index(settings, embedder, library)
+        index = make_index(settings, embedder, library, database)
         try:
             engines = AnswerEngines(
                 embedder=embedder,
@@ -205,7 +206,7 @@ async def _ingest_engines(
     settings: Settings, database: Database, embedder: Embedder, project: UUID | None
 ) -> AsyncIterator[IngestEngines]:
     library = open_library(settings, database, project=None if settings.index_engine == "embedded" else project)
-    index_builder = make_index_builder(settings, embedder, project)
+    index_builder = make_index_builder(settings, embedder, project, database)
     try:
         yield IngestEngines(
             library=library,

@@ -216,7 +216,17 @@ def test_every_word_that_a_text_does_not_say_costs() -> None:
     assert odds[0] > odds[2]
 
 
-@pytest.mark.parametrize(("said", "texts"), [("", [TOWER]), ("…!", [TOWER]), ("A tower.", []), ("A tower.", ["", " "])])
+@pytest.mark.parametrize(
+    ("said", "texts"),
+    [
+        ("", [TOWER]),
+        ("…!", [TOWER]),
+        ("And", [TOWER]),
+        ("It is in the.", [TOWER]),
+        ("A tower.", []),
+        ("A tower.", ["", " "]),
+    ],
+)
 def test_nothing_supports_nothing(said: str, texts: list[str]) -> None:
     assert support_score(said, texts) == 0.0
 

@@ -24,6 +24,12 @@ API = (
     'connect(host: str, port: int = 5432, retries: int = 3) -> None: ...\n```\n\n```python\nconnect("db", '
     "port=6000)\n```\n"
 )
+SERVER = (
+    "## Running the server\n\nStart the server with `acme serve`. It listens on port 8080; change that with `--port`. "
+    "Requests are limited to 100 per minute. The timeout is between 5 and 60 seconds. Logs are written to "
+    "`/var/log/acme.log`. To print the settings, wait for the prompt.\n\n```python\nclient = Client(url, retries=3)\n"
+    "client.sync()\n```\n\n`Client(url, timeout=10)` opens a connection. The plan costs $12 per month.\n"
+)
 
 WRONG: list[tuple[str, str]] = [
     # invented flags, some of them in the question's own words
@@ -75,6 +81,25 @@ WRONG: list[tuple[str, str]] = [
     (LIMITS, "Uploads need up to 4 GB of memory."),
     (LIMITS, "At least 5 projects are free."),
     (LIMITS, "Files are kept since 2031."),
+    (SERVER, "Requests are limited to at least 100 per minute."),
+    (SERVER, "The timeout is at least 60 seconds."),
+    (SERVER, "The timeout is at most 5 seconds."),
+    (SERVER, "The timeout is more than 60 seconds."),
+    # a number per another time, in another currency, or in words
+    (SERVER, "Requests are limited to 100 per second."),
+    (SERVER, "Requests are limited to 100 requests/hour."),
+    (SERVER, "The plan costs $12 per year."),
+    (SERVER, "The plan costs $12 a day."),
+    (SERVER, "The plan costs €12 per month."),
+    (SERVER, "The plan costs 12 euros per month."),
+    (SERVER, "Requests are limited to a thousand per minute."),
+    # another path, and what stands in the text as a word, but in no code
+    (SERVER, "Logs are written to /var/logs/acme.log."),
+    (SERVER, "`Client(url, wait=10)` opens a connection."),
+    (SERVER, "`Connection(url)` opens a connection."),
+    (SERVER, "To open a connection, call `print()`."),
+    (SERVER, "```python\nprint(8080)\n```"),
+    (SERVER, "```python\nclient = Client(url)\nclient.push()\n```"),
 ]
 
 RIGHT: list[tuple[str, str]] = [
@@ -115,6 +140,22 @@ RIGHT: list[tuple[str, str]] = [
     (API, "`ValidationError` is raised by `model_validate`."),
     (API, "The default port is 5432."),
     (API, '```python\nconnect("db", port=6000)\n```'),
+    (SERVER, "The timeout is at least 5 seconds."),
+    (SERVER, "The timeout is at most one minute."),
+    (SERVER, "The timeout is from 5 to 60 seconds."),
+    (SERVER, "Requests are limited to at most 100 per minute."),
+    (SERVER, "A hundred requests per minute are the limit."),
+    (SERVER, "The plan costs $12 monthly."),
+    (SERVER, "The plan costs 12 dollars every month."),
+    (SERVER, "Logs are written to /var/log/acme.log."),
+    (SERVER, "`Client(url, timeout=10)` opens a connection."),
+    (SERVER, "The server listens on port 8080 in a second step."),
+    (SERVER, "```python\nclient = Client(url, timeout=10)\nclient.sync()\n```"),
+    # the number of a list item is no number of the sentence, and a label no name
+    (SERVER, "1. Start the server with `acme serve` first."),
+    (SERVER, "2) The server listens on port 8080, change it with `--port`."),
+    (CONFIG, "3. The client repeats each failed request."),
+    (CONFIG, "**Answer:** The client repeats a failed request."),
 ]
 
 ADDS_ONLY: list[tuple[str, str]] = [

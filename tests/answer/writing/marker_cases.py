@@ -8,8 +8,8 @@ from tests.conftest import chunk_of
 
 Case = tuple[str, str]
 
-# Numbers 1 to 5 exist, and 12. What is cited is shown as [1], after a blank, as the endpoints do.
-KNOWN = frozenset({1, 2, 3, 4, 5, 12})
+# Numbers 1 to 6 exist, and 12. What is cited is shown as [1], after a blank, as the endpoints do.
+KNOWN = frozenset({1, 2, 3, 4, 5, 6, 12})
 
 CHUNK = "0123456789abcdef" * 4  # is in no passage
 
@@ -40,9 +40,10 @@ PASSAGES = [
     _passage(2, "b2c3d4e5", PUMPS, "docs/guide/01-pumps.md", "Pumps", "Priming", index=5, line=11),
     _passage(3, "c3d4e5f6", RAMS, "docs/rams.mdx", "All about rams", index=2),
     _passage(4, "d4e5f6a7", VALVES, "manuals/Valve Manual.pdf", "Valve Manual", index=0, page=7),
-    _passage(5, "d4e5f6b8", UUID(int=5), "src/valves.py", "valves.py", "open_valve", index=3),
+    _passage(5, "d4e5f6b8", UUID(int=5), "src/valves.py", "valves.py", "Open, close and drain", index=3),
+    _passage(6, "e5f6a7b8", UUID(int=6), "manuals/Rams and Hoists.pdf", "Hoists", index=0),
 ]
-"""The passages that have the numbers 1 to 5."""
+"""The passages that have the numbers 1 to 6."""
 
 CITATIONS: list[Case] = [
     ("foo [1].", "foo [1]."),
@@ -147,9 +148,9 @@ VANISHED: list[Case] = [
     ("foo [8], [9].", "foo."),
     ("foo [1] and [9].", "foo [1]."),
     ("foo [1], [9], and [2].", "foo [1], and [2]."),
-    ("foo [4-9].", "foo [4] [5]."),
+    ("foo [4-9].", "foo [4] [5] [6]."),
     ("foo [7-9].", "foo."),
-    ("foo [1-999999999].", "foo [1] [2] [3] [4] [5] [12]."),
+    ("foo [1-999999999].", "foo [1] [2] [3] [4] [5] [6] [12]."),
     ("foo ( [9] ) bar", "foo bar"),
     ("foo ([9]).", "foo."),
     ("foo ([8], [9]).", "foo."),
@@ -515,7 +516,16 @@ NAMED: list[Case] = [
     ("foo [[1]](https://a.org/x).", "foo [1]."),
     ("foo [rams.mdx](rams.mdx).", "foo [3]."),
     ("foo [b2c3d4e5](https://a.org).", "foo [2]."),
-    ("foo **[rams.mdx]**.", "foo ** [3]**."),
+    ("foo **[rams.mdx]**.", "foo [3]."),
+    ("foo **[1]**.", "foo [1]."),
+    ("foo **[1][3]** and bar *[2]*.", "foo [1] [3] and bar [2]."),
+    ("**[1]** foo", "[1] foo"),
+    ("foo **[1]** **bar**.", "foo [1] **bar**."),
+    ("**foo**[1]**bar**", "**foo** [1]**bar**"),
+    # a name with "and" or a comma
+    ("foo [valves.py > Open, close and drain].", "foo [5]."),
+    ("foo [Source: Open, close and drain].", "foo [5]."),
+    ("foo [Rams and Hoists.pdf].", "foo [6]."),
     ("- foo [rams.mdx]\n- bar [01-pumps.md]\n", "- foo [3]\n- bar [1]\n"),
     ("```sh\nfoo [x]\n``` [rams.mdx]\nbar [nowhere.md].", "```sh\nfoo [x]\n``` [3]\nbar."),
 ]

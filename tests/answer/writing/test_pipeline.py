@@ -100,6 +100,17 @@ def test_code_is_shown_whole_or_not_at_all_and_cited_below() -> None:
     assert shown(f"{PUMP} [1].\n\n{lie}\n{RAM} [2].") == f"{PUMP} [1].\n\n{RAM} [2]."
 
 
+@pytest.mark.parametrize("fence", ["```python", "~~~", "```"])
+def test_a_call_in_code_has_to_be_in_the_code_of_a_passage(fence: str) -> None:
+    text = "To print client 1, synchronize it:\n\n```python\nclient = Client(1)\nclient.sync()\n```\n"
+    verdicts = []
+    for code in ("print(1)", "client = Client(1, sync=1)\nclient.print()", "client = Client(1)\nclient.sync()"):
+        pipeline = Pipeline([Passage(chunk_of(text), 0.9, ())], INSTRUCTIONS)
+        (unit,) = [*pipeline.feed(f"{fence}\n{code}\n{fence[:3]}\n"), *pipeline.end()]
+        verdicts.append(unit.segment.support and unit.segment.support.verdict)
+    assert verdicts == ["uncited", "uncited", "supported"]
+
+
 def test_code_that_is_left_open_is_closed_before_its_citation() -> None:
     assert shown("```sh\na pump moves water uphill") == "```sh\na pump moves water uphill\n```\n\n[1]"
 

@@ -91,6 +91,13 @@ async def test_what_only_looks_like_a_citation_is_shown(pages: Path) -> None:
     assert body["answer"].rstrip() == f"{PUMP} [1].\n\n{kept} [1]."
 
 
+async def test_a_citation_leaves_no_asterisks_of_emphasis_behind(pages: Path) -> None:
+    answer = saying(lambda at: f"{PUMP} **[{at(PUMP)}]**.\n\n- **[{at(RAM)}] {RAM}**\n")
+    async with writing(pages, answer) as (http, _):
+        body = await told(http, ASK)
+    assert body["answer"] == f"{PUMP} [1].\n\n- **[2] {RAM}**"
+
+
 async def test_a_citation_after_the_full_stop_belongs_to_its_sentence(pages: Path) -> None:
     async with writing(pages, Says(f"{RAM}. [rams.md] {PUMP}. (source: Pumps)")) as (http, _):
         body = await told(http, ASK)

@@ -192,6 +192,7 @@ async def test_an_idempotency_key_with_another_body_is_refused(
     refused = await http.post(endpoint, json=body | other, headers=key)
     assert problem(refused) == (422, "IDEMPOTENCY_CONFLICT")
     assert "another request" in refused.json()["message"]
+    assert refused.json()["details"] == {"field": "Idempotency-Key"}
     assert (await http.post("/chat", json=body, headers=key)).json() == first
 
 

@@ -67,18 +67,18 @@ def _chunk_terms(text_stems: Sequence[Sequence[str]], label_stems: Sequence[str]
     for stem in label_stems:
         counts[stem] += 2
     length = counts.total()
-    weights = {_dimension(stem): bm25_weight(count, length) for stem, count in counts.items()}
+    weights = {term_of(stem): bm25_weight(count, length) for stem, count in counts.items()}
     return list(weights), list(weights.values())
 
 
 def query_terms(question: str) -> SparseTerms:
     """The stems of a question's words, each with weight 1."""
     content_stems = stems(" ".join(content_words(question)), detect_language(question))
-    dimensions = sorted({_dimension(stem) for stem in [*keywords(question), *content_stems]})
+    dimensions = sorted({term_of(stem) for stem in [*keywords(question), *content_stems]})
     return dimensions, [1.0] * len(dimensions)
 
 
-def _dimension(stem: str) -> int:
+def term_of(stem: str) -> int:
     """The dimension of a stem in the sparse vector; a few in a hundred thousand collide, which does no harm."""
     return crc32(stem.encode("utf-8", "surrogatepass"))
 

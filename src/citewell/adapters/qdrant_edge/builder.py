@@ -2,52 +2,28 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 from uuid import UUID
 
-from qdrant_edge import (
-    Distance,
-    EdgeConfig,
-    EdgeShard,
-    EdgeSparseVectorParams,
-    EdgeVectorParams,
-    FieldCondition,
-    Filter,
-    KeywordIndexParams,
-    MatchAny,
-    MatchValue,
-    Memory,
-    Modifier,
-    MultiVectorComparator,
-    MultiVectorConfig,
-    Point,
-    ScrollRequest,
-    SparseVector,
-    TextIndexParams,
-    TokenizerType,
-    UpdateOperation,
-)
+from qdrant_edge import EdgeShard, FieldCondition, Filter, MatchValue, ScrollRequest
 
-from citewell.adapters.index_format import DENSE_VECTORS, FORMAT, SPARSE_VECTORS, IndexOrigin, to_entry, to_point
+from citewell.adapters.index_format import DENSE_VECTORS, FORMAT, IndexOrigin, to_entry
 from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import Manifest, find_damage, read_manifest, seal, write_manifest
+from citewell.adapters.qdrant_edge.parts import Limits
 from citewell.adapters.qdrant_edge.shard import OpenGeneration, translated_errors
-from citewell.adapters.qdrant_edge.sparse_files import used_bytes
-from citewell.errors import StoreUnavailable
+from citewell.adapters.qdrant_edge.staging import MIN_FREE_BYTES, Staging
+from citewell.errors import CitewellError, StoreUnavailable
 from citewell.ports import Change, Entry
 
-_POINTS_PER_UPSERT = 256
-# Points after which a shard under construction is closed and opened again: what it has written is then mapped anew
-# instead of staying resident. A small gain (docs/log.md): the engine's indexes under construction are the larger part.
-_POINTS_BEFORE_REOPEN = 10_000
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _POINTS_PER_SCROLL = 1000
-# The engine writes through memory maps, and a full disk kills the whole process at once. So there must be room for
-# several times what is written, and for the files that every index has.
-_SPACE_FACTOR = 4
-_MIN_FREE_BYTES = 20_000_000
 
 
 class QdrantEdgeBuilder:
@@ -56,9 +32,18 @@ class QdrantEdgeBuilder:
     With `project`, `contents` and `entries` are of this project alone; all else is of the whole index.
     """
 
-    def __init__(self, folder: Path, *, model: str, dimensions: int, project: UUID | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        model: str,
+        dimensions: int,
+        limits: Limits | None = None,
+        project: UUID | None = None,
+    ) -> None:
         self._generations = Generations(folder)
         self._listed = Filter(must=[FieldCondition("project_id", match=MatchValue(str(project)))] if project else [])
+        self._limits = limits or Limits()
         self._dimensions = dimensions
         self._configured = IndexOrigin.configured(model=model, dimensions=dimensions)
         self._manifest = Manifest(FORMAT, model, dimensions)
@@ -93,27 +78,40 @@ class QdrantEdgeBuilder:
 
     async def stage(self, changes: AsyncIterator[Change], *, base: int | None) -> int:
         self._generations.remove_leftovers()
-        number, folder = self._generations.start_partial()
-        shard = await asyncio.to_thread(self._create_or_copy, folder, base)
+        with _disk_errors(self._generations.folder):
+            number, folder = self._generations.start_partial()
+        staging = await self._write(self._start, folder, base)
         try:
-            points_since_opened = 0
             async for change in changes:
-                await asyncio.to_thread(self._apply, shard, change)
+                await self._write(staging.apply, change)
                 if change.scale is not None:
-                    write_manifest(folder, replace(self._manifest, scale=change.scale))
-                points_since_opened += len(change.entries)
-                if points_since_opened >= _POINTS_BEFORE_REOPEN:
-                    shard = await asyncio.to_thread(_reopen, shard, folder)
-                    points_since_opened = 0
-            await asyncio.to_thread(shard.flush)
+                    await self._write(write_manifest, folder, replace(self._manifest, scale=change.scale))
+            await self._write(self._finish, staging, folder, base)
         finally:
-            shard.close()
-        await asyncio.to_thread(_finish, folder)
-        await asyncio.to_thread(self._generations.move_into_place, number, folder)
+            staging.close()
+        await self._write(self._generations.move_into_place, number, folder)
         return number
 
+    def _start(self, folder: Path, base: int | None) -> Staging:
+        folder.mkdir(parents=True)
+        base_folder = None if base is None else self._generations.path(base)
+        manifest = read_manifest(base_folder) if base_folder else None
+        write_manifest(folder, replace(self._manifest, scale=manifest.scale if manifest else None))
+        return Staging(
+            folder,
+            base_folder,
+            dimensions=self._dimensions,
+            limits=self._limits,
+            exclusive_access=self._generations.exclusive_access,
+        )
+
+    def _finish(self, staging: Staging, folder: Path, base: int | None) -> None:
+        staging.finish()
+        seal(folder, base=None if base is None else self._generations.path(base))
+
     async def publish(self, generation: int) -> None:
-        self._generations.publish(generation)
+        with _disk_errors(self._generations.folder):
+            self._generations.publish(generation)
         self._generations.remove_leftovers()
 
     async def remove(self) -> None:
@@ -156,58 +154,10 @@ class QdrantEdgeBuilder:
         with translated_errors():
             return OpenGeneration.open(self._generations, generation, configured=self._configured)
 
-    def _create_or_copy(self, folder: Path, base: int | None) -> EdgeShard:
-        """An empty shard, or a copy of the base generation's."""
-        shard_folder = folder / "shard"
-        _require_space(folder.parent, 0 if base is None else used_bytes(self._generations.path(base)))
-        if base is not None:
-            self._generations.copy(base, folder)
-            return EdgeShard.load(str(shard_folder))
-        shard_folder.mkdir(parents=True)
-        write_manifest(folder, self._manifest)
-        windows = MultiVectorConfig(MultiVectorComparator.MaxSim)
-        dense = EdgeVectorParams(
-            size=self._dimensions, distance=Distance.Cosine, multivector_config=windows, memory=Memory.Cold
-        )
-        sparse = EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)
-        # No write-ahead log: a generation that is not finished is thrown away, never replayed.
-        shard = EdgeShard.create(
-            str(shard_folder),
-            EdgeConfig(vectors={DENSE_VECTORS: dense}, sparse_vectors={SPARSE_VECTORS: sparse}, wal_enabled=False),
-        )
-        shard.update(UpdateOperation.create_field_index("project_id", KeywordIndexParams(is_tenant=True)))
-        for field in ("document_id", "section", "chapter"):
-            shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams()))
-        for field in ("filename", "matchable_urls"):
-            shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams(prefix=True)))
-        whole_words = TextIndexParams(tokenizer=TokenizerType.Whitespace, lowercase=False, memory=Memory.Cold)
-        shard.update(UpdateOperation.create_field_index("words", whole_words))
-        return shard
-
-    def _apply(self, shard: EdgeShard, change: Change) -> None:
-        new_bytes = sum(entry.embedding.vectors.nbytes + len(entry.chunk.text) for entry in change.entries)
-        _require_space(self._generations.folder, _SPACE_FACTOR * new_bytes)
-        if change.remove:
-            document_ids = [str(document_id) for document_id in change.remove]
-            removed = Filter(must=[FieldCondition("document_id", match=MatchAny(document_ids))])
-            shard.update(UpdateOperation.delete_points_by_filter(removed))
-        points = [self._point(entry) for entry in change.entries]
-        for start in range(0, len(points), _POINTS_PER_UPSERT):
-            shard.update(UpdateOperation.upsert_points(points[start : start + _POINTS_PER_UPSERT]))
-
-    def _point(self, entry: Entry) -> Point:
-        point = to_point(entry, dimensions=self._dimensions)
-        vectors = cast("list[list[float]]", point.vectors)
-        return Point(str(point.id), {DENSE_VECTORS: vectors, SPARSE_VECTORS: SparseVector(*point.terms)}, point.payload)
-
-
-def _require_space(folder: Path, bytes_to_write: int) -> None:
-    needed, free = bytes_to_write + _MIN_FREE_BYTES, shutil.disk_usage(folder).free
-    if free < needed:
-        raise StoreUnavailable(
-            f"there is not enough free space for the index: {needed / 1e6:.0f} MB are needed, and {free / 1e6:.0f} MB "
-            "are free. Free some and run it again; until then, answers come from the index as it was"
-        )
+    async def _write(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run in a thread what writes a generation."""
+        with _disk_errors(self._generations.folder):
+            return await asyncio.to_thread(function, *args, **kwargs)
 
 
 def _scroll(
@@ -227,17 +177,19 @@ def _scroll(
     return rows, next_offset
 
 
-def _reopen(shard: EdgeShard, folder: Path) -> EdgeShard:
-    shard.flush()
-    shard.close()
-    return EdgeShard.load(str(folder / "shard"))
-
-
-def _finish(folder: Path) -> None:
-    """Bring the files into the form that they keep, and write their checksums down.
-
-    Opening a shard for the first time, the engine removes its journals and rewrites its settings; from then on, opening
-    and closing leave every byte as it is.
-    """
-    EdgeShard.load(str(folder / "shard")).close()
-    seal(folder)
+@contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    """Say that the index cannot be written, where the disk is the reason."""
+    try:
+        yield
+    except CitewellError:
+        raise
+    except Exception as error:
+        free = shutil.disk_usage(folder).free
+        if not isinstance(error, OSError) and free >= MIN_FREE_BYTES:  # the engine's errors have no class of their own
+            raise
+        reason = (error.strerror if isinstance(error, OSError) else None) or f"{free / 1e6:.0f} MB are free"
+        raise StoreUnavailable(
+            f"the index cannot be written: {reason}. Run it again when that is mended; until then, answers come from "
+            "the index as it was"
+        ) from error

@@ -1,4 +1,4 @@
-"""Copies and checksums sparse files without reading their holes: the engine reserves far more than it uses.
+"""Copies, links and checksums sparse files without reading their holes: the engine reserves far more than it uses.
 
 Knows nothing of generations.
 """
@@ -17,6 +17,11 @@ _ZEROS = bytes(_BLOCK_BYTES)
 def copy_sparse(source: Path, target: Path) -> None:
     """Copy a folder without filling the holes of its files."""
     shutil.copytree(source, target, copy_function=_copy_file)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Make a folder whose files are hard links to those of another, or copies if the file system has no links."""
+    shutil.copytree(source, target, copy_function=_link_file)
 
 
 def checksum(path: Path) -> str:
@@ -38,8 +43,17 @@ def used_bytes(folder: Path) -> int:
     return sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file())
 
 
+def _link_file(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:
+        _copy_file(source, target)
+    return target
+
+
 def _copy_file(source: str, target: str) -> str:
-    with Path(source).open("rb", buffering=0) as reader, Path(target).open("wb", buffering=0) as writer:
+    # Not an unbuffered writer: on a disk that is almost full it writes a part of a block, and raises nothing.
+    with Path(source).open("rb", buffering=0) as reader, Path(target).open("wb") as writer:
         for position, block in _data_blocks(reader.fileno()):
             writer.seek(position)
             writer.write(block)

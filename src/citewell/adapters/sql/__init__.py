@@ -18,6 +18,7 @@ from citewell.adapters.sql.sqlite_file import (
     unusable,
     write_backup,
 )
+from citewell.adapters.sql.tables import generation_of
 from citewell.adapters.sql.transfer import copy_database
 from citewell.adapters.sql.uploads import SqlUploads
 
@@ -36,6 +37,7 @@ __all__ = [
     "copy_database",
     "database_exists",
     "find_damage",
+    "generation_of",
     "has_content",
     "has_documents",
     "replace_database",

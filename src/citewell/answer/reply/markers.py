@@ -13,6 +13,9 @@ from citewell.models import Answer, Cite, Passage, Piece, StageReached
 # A number in brackets, but not a link or an escaped bracket.
 _LOOKS_LIKE_MARKER = re.compile(r"(?<!\\)\[([1-9][0-9]{0,3})\](?!\()")
 
+# A blank after the opening "**" would make it plain text.
+_OPENS = re.compile(r"(?:[\n(]|(?:\A|(?<=[\s(]))[*_]{1,3})\Z")
+
 
 class _Markers(ABC):
     """Renders a stream; `passages` are the cited ones in order of first use, at most `most` of them."""
@@ -36,7 +39,7 @@ class _Markers(ABC):
                 return ""
             self._index_by_chunk_id[chunk_id] = len(self.passages)
             self.passages.append(piece.passage)
-        space = "" if not self._last_text or self._last_text[-1] in "\n(" else " "
+        space = "" if not self._last_text or _OPENS.search(self._last_text) else " "
         self._last_text = f"{space}[{self._label(self._index_by_chunk_id[chunk_id])}]"
         return self._last_text
 

@@ -18,8 +18,10 @@ _BEFORE = (
     # A negation turns a limit around, so these come first.
     ("lower", rf"{_NOT}(?:{_LESS})(?: than)?"),
     ("upper", rf"{_NOT}(?:{_MORE}|exceed\w*)(?: than)?"),
-    ("upper", rf"\b(?:at (?:the )?most|up to|(?:{_LESS}) than|under|below|capped at|as much as)|[≤<]=?"),
+    ("upper", rf"\b(?:at (?:the )?most|up to|(?:{_LESS}) than|under|below|capped at|limited to|as much as)|[≤<]=?"),
     ("lower", rf"\b(?:at (?:the )?least|(?:{_MORE}) than|over|above|exceed(?:s|ing|ed)?|upwards of)|[≥>]=?"),
+    ("lower", r"\bbetween"),
+    ("upper", r"\bbetween [^.;:]{1,20}? and"),
     ("upper", rf"\b(?:maximum|max\.?|maximal|upper limit)\b{_NAME}"),
     ("lower", rf"\b(?:minimum|min\.?|minimal|lower limit)\b{_NAME}"),
     ("before", r"\b(?:before|prior to|until|till)"),

@@ -22,11 +22,13 @@ _FLAG_WITH_NO = re.compile(r"--\[no-\]([\w-]+)")
 _SUFFIXES = (
     "py|js|ts|tsx|jsx|json|ya?ml|toml|ini|cfg|conf|env|sh|mdx?|rst|txt|html?|css|csv|pdf|lock|xml|sql|go|rs|java|rb"
 )
-# In prose: snake_case, camelCase, ENVIRONMENT_VARIABLES, calls(), files.py, --flags, and names such as GPT-4.
+# In prose: snake_case, camelCase, ENVIRONMENT_VARIABLES, calls(), files.py, /paths/of/files, --flags, GPT-4.
 _IDENTIFIER = re.compile(
     rf"(?<![\w/.-])(?:--[A-Za-z][\w-]+|(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*\(\)|[\w./-]*\w\.(?:{_SUFFIXES})(?![\w.]*\w)"
-    r"|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+|[a-z]{2,}[A-Z][a-z]{2}\w*|[A-Za-z]+-\d\w*(?:\.\d\w*)*)(?![\w-])"
+    r"|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+|[a-z]{2,}[A-Z][a-z]{2}\w*|[.~]{0,2}(?:/[\w.-]+){2,}|[A-Za-z]+-\d\w*(?:\.\d\w*)*)(?![\w-])"
 )
+_CALL = re.compile(r"(?<!\w)([A-Za-z_]\w*)\(")
+_LINE_OF_NAMES = re.compile(r"^[ \t>]*(?:#|\|).*$", re.MULTILINE)  # a heading or a row of a table
 _ARGUMENT = re.compile(r"(?<=[(,])\s*([A-Za-z_]\w*)\s*=(?!=)")
 _ENVIRONMENT_VARIABLE = re.compile(r"(?<!\w)[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?!\w)")
 # What stands for the reader's own value: <name>, [options], {id}, ./my-docs, path/to/file, your-name, and nothing
@@ -106,6 +108,34 @@ def missing_pieces(literal: str, index: LiteralIndex) -> Iterator[str]:
                 yield stripped
         elif not _has(stripped, index):
             yield stripped
+
+
+def lacks_code_name(sentence: str, text: str) -> bool:
+    """Whether the code of a sentence calls a function, or gives an argument, that the code of the text does not name.
+
+    lacks_code_name("Call `print()`.", "To print it, call `show()`.") -> True
+
+    A text without code may name them as words.
+    """
+    index = _index_code(text)
+    if not index:
+        return False
+    code = _code_of(sentence[:_MAX_CHARACTERS])
+    names = dict.fromkeys([*_CALL.findall(code), *_ARGUMENT.findall(code)])
+    return not all(_has(name, index) for name in list(names)[:_MAX_LITERALS] if not _PLACEHOLDER.fullmatch(name))
+
+
+@lru_cache(maxsize=512)
+def _index_code(text: str) -> LiteralIndex | None:
+    """The literals of the code, headings, tables and identifiers of a text; None if there is no code."""
+    if not (code := _code_of(text)):
+        return None
+    return index_literals("\n".join([code, *_LINE_OF_NAMES.findall(text), *_IDENTIFIER.findall(text)]))
+
+
+def _code_of(text: str) -> str:
+    blocks = [block["code"] for block in _FENCED.finditer(text)]
+    return "\n".join([*blocks, *(code["code"] for code in _INLINE_CODE.finditer(_FENCED.sub(" ", text)))])
 
 
 def _has(literal: str, index: LiteralIndex) -> bool:

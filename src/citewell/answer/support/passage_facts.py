@@ -28,8 +28,9 @@ Opposite = tuple[int, int]
 
 _URL = re.compile(r"https?://\S+")
 _LEADING_YES_OR_NO = re.compile(
-    r"^(?:(?:no|sure|well|okay|ok|of course|certainly)\s*[,!.:]|(?:yes|yeah)\b[,!.:\s]*)\s*", re.IGNORECASE
+    r"^(?:answer\s*:|(?:no|sure|well|okay|ok|of course|certainly)\s*[,!.:]|(?:yes|yeah)\b[,!.:\s]*)\s*", re.IGNORECASE
 )
+_ITEM_MARK = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
 _CITATION = r"\[\^?\d{1,3}(?:[,–-]\s?\d{1,3})*\]|【\d{1,3}】"
 _MARKDOWN_OR_CITATION = re.compile(rf"[`*_#>|]+|{_CITATION}")
 _CITATION_MARKER = re.compile(_CITATION)
@@ -114,8 +115,8 @@ def read_facts(text: str) -> PassageFacts:
 
 
 def claim_text(sentence: str) -> str:
-    """What a sentence claims: without a leading "Yes,", citation markers and Markdown."""
-    return _LEADING_YES_OR_NO.sub("", strip_markers(sentence).strip(), count=1)
+    """What a sentence claims: without the mark of a list item, a leading "Yes,", citation markers and Markdown."""
+    return _LEADING_YES_OR_NO.sub("", strip_markers(_ITEM_MARK.sub("", sentence, count=1)).strip(), count=1)
 
 
 def strip_citations(sentence: str) -> str:

@@ -17,6 +17,8 @@ _DIGITS_WITH_UNIT = re.compile(
     r"(?:\s?(?P<scale>hundred|thousand|million|billion|trillion|[kKMB](?![\w°]))\b)?"
     r"(?P<rest>st\b|nd\b|rd\b|th\b|s\b)?(?:[ \u00a0-]?(?P<unit>%|°\s?[CF]|[A-Za-zµμΩ]{1,12}(?:/[A-Za-z]{1,3})?))?"
 )
+_RANGE_JOINTS = frozenset({"to", "or", "-", "–", "—"})
+_BETWEEN = re.compile(r"\bbetween\s\Z", re.IGNORECASE)
 _NUMBER_WORDS = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
     "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
@@ -34,7 +36,7 @@ _SCALE_FACTORS = {
     "trillion": 1e12,
 }
 _WORDS_WITH_UNIT = re.compile(
-    rf"\b(?P<tens>{'|'.join(_NUMBER_WORDS)})(?:-(?P<ones>one|two|three|four|five|six|seven|eight|nine))?"
+    rf"\b(?P<tens>{'|'.join(_NUMBER_WORDS)}|an?(?=\s(?:hundred|thousand|million|billion|trillion)\b))(?:-(?P<ones>one|two|three|four|five|six|seven|eight|nine))?"
     r"(?:\s(?P<scale>hundred|thousand|million|billion|trillion))?(?:[ \u00a0-](?P<unit>[A-Za-z]{1,12}))?\b",
     re.IGNORECASE,
 )
@@ -69,11 +71,24 @@ def contains_quantity(quantities: Sequence[Quantity], wanted: Quantity, *, same_
 
 
 def _find_in_digits(text: str) -> Iterator[Quantity]:
-    for match in _DIGITS_WITH_UNIT.finditer(text):
+    matches = list(_DIGITS_WITH_UNIT.finditer(text))
+    for match, following in zip(matches, [*matches, None][1:], strict=True):
         scale = match["scale"] or ""
         factor = _SCALE_FACTORS.get(scale if scale in ("M", "B") else scale.lower(), 1.0)
         value = _parse_number(match["number"]) * factor
-        yield _to_quantity(-value if match["sign"] else value, match["unit"], match.start("number"), match.end())
+        value = -value if match["sign"] else value
+        quantity = _to_quantity(value, match["unit"], match.start("number"), match.end())
+        unit = following["unit"] if following and not quantity.measures else None
+        if following and unit and _is_range(text, quantity, following.start("number")):
+            measures, size = _look_up_unit(unit) or ("", 1.0)
+            quantity = Quantity(value * size, measures, quantity.start, quantity.end)
+        yield quantity
+
+
+def _is_range(text: str, first: Quantity, end: int) -> bool:
+    """Whether a number and the one that begins at `end` have one unit: "5 to 60 s", "between 5 and 60 s"."""
+    joint = text[first.end : end].strip()
+    return joint in _RANGE_JOINTS or (joint == "and" and bool(_BETWEEN.search(text[: first.start])))
 
 
 def _parse_number(digits: str) -> float:
@@ -88,7 +103,7 @@ def _find_in_words(text: str) -> Iterator[Quantity]:
     for match in _WORDS_WITH_UNIT.finditer(text):
         ones = _NUMBER_WORDS[match["ones"].lower()] if match["ones"] else 0
         factor = _SCALE_FACTORS.get((match["scale"] or "").lower(), 1.0)
-        value = (_NUMBER_WORDS[match["tens"].lower()] + ones) * factor
+        value = (_NUMBER_WORDS.get(match["tens"].lower(), 1) + ones) * factor
         quantity = _to_quantity(value, match["unit"], match.start(), match.end())
         if value != 1 or quantity.measures:  # "one of them" is no quantity
             yield quantity

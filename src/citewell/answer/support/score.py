@@ -17,7 +17,7 @@ from citewell.answer.support.features import SUPPORT_FEATURES, support_features
 from citewell.answer.support.passage_facts import PassageFacts, claim_text, read_facts, strip_markers
 from citewell.answer.support.value_check import highest_verdict
 from citewell.models import Verdict
-from citewell.text import ENGLISH, data_file, detect_language, mostly_non_latin, split_words
+from citewell.text import ENGLISH, data_file, detect_language, function_words, mostly_non_latin, split_words
 
 
 class BoostedTrees:
@@ -97,7 +97,8 @@ def needs_support(sentence: str) -> bool:
 def _score_against(sentence: str, text: str) -> float:
     """The probability that one text supports the sentence."""
     claim, facts = claim_text(sentence), read_facts(text)
-    if not facts.sentences or not split_words(claim):
+    content = {word.casefold() for word in split_words(claim)} - function_words(detect_language(claim))
+    if not facts.sentences or not content:  # "And" is in any text
         return 0.0
     highest = _HIGHEST_SCORES[highest_verdict(sentence, text)]
     if _in_different_languages(claim, facts):

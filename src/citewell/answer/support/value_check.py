@@ -10,9 +10,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from citewell.answer.support.bounds import OPPOSITE, Bound, find_bounds
-from citewell.answer.support.literals import find_literals, index_literals, missing_pieces
+from citewell.answer.support.literals import find_literals, index_literals, lacks_code_name, missing_pieces
 from citewell.answer.support.passage_facts import strip_citations
 from citewell.answer.support.quantities import Quantity, contains_quantity, find_quantities
+from citewell.answer.support.rates import contradicts_rate
 from citewell.models import Verdict
 from citewell.text import sentence_spans
 
@@ -73,8 +74,10 @@ def highest_verdict(sentence: str, text: str) -> Verdict:
             quantities = find_quantities(piece)
             if not quantities or not all(_has_quantity(quantity, piece, text) for quantity in quantities):
                 return "unsupported"
+    if lacks_code_name(sentence, text):
+        return "unsupported"
     prose = _prose(sentence)
-    if _contradicts_bound(prose, text) or _takes_example_for_default(prose, text):
+    if _contradicts_bound(prose, text) or contradicts_rate(prose, text) or _takes_example_for_default(prose, text):
         return "unsupported"
     missing = [
         quantity for quantity in find_quantities(prose)[:_MAX_NUMBERS] if not _has_quantity(quantity, prose, text)

@@ -15,6 +15,7 @@ from citewell.models import Passage, Segment, Support
 from citewell.text import split_units, split_words, stems, unit_text
 
 _FENCE_LINE = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+_FENCE_LANGUAGE = re.compile(r"(?<=```|~~~)(?![`~])[^\n]*$", re.MULTILINE)
 _ITEM_MARK = re.compile(r"\s*(?:>\s*)*(?:[-*+]|\d{1,9}[.)])\s+")
 _CLAUSE_END = re.compile(r";|\s[—–]\s")
 _MIN_VERBATIM_WORDS = 3
@@ -96,10 +97,13 @@ def build_segment(parts: Sequence[str | Citation], *, is_claim: bool = True) -> 
 
 
 def _score_support(words: str, passages: Sequence[Passage]) -> float:
-    words = _FENCE_LINE.sub("", words).strip(" \n.!?")
-    if any(_is_verbatim(words, passage.chunk.text) for passage in passages):
+    plain, texts = _FENCE_LINE.sub("", words).strip(" \n.!?"), tuple(passage.chunk.text for passage in passages)
+    if any(_is_verbatim(plain, text) for text in texts):
         return 1.0
-    return _cached_score(words, tuple(passage.chunk.text for passage in passages))
+    score = _cached_score(plain, texts)
+    # Only between fences are calls and arguments known to be code; the language after a fence is no word of it.
+    as_code = _FENCE_LANGUAGE.sub("", words)
+    return min(score, _cached_score(as_code, texts)) if _FENCE_LINE.search(words) else score
 
 
 def _is_verbatim(words: str, text: str) -> bool:

@@ -44,6 +44,7 @@ _URL_CHARACTER = re.compile(r"[#/.:]")
 _UNCLOSED_TARGET = re.compile(r"\([^\s()]*\Z")
 _OPENING_BRACKET = re.compile(r"[\[【［(（]")
 _EMPHASIS = re.compile(r"(?:\*{1,3}|_{1,3})\Z")
+_OPENING_EMPHASIS = re.compile(r"(?:(?<=[\s(>])|(?<![^\r\n]))(?:\*{1,3}|_{1,3})\Z")
 
 # A subscript, not a citation: after a name as in code, a call or another subscript; or before more code.
 _SUBSCRIPTED_NAME = re.compile(
@@ -134,12 +135,12 @@ class _MarkerScanner:
             joint = _JOIN_BEFORE_BRACKET.match(self._masked, position)
             start = joint.end() if joint else position
             marker = self._parse_marker(start)
-        if is_cited:
-            return position
-        emphasis = _EMPHASIS.search(before)
+        emphasis = (_OPENING_EMPHASIS if is_cited else _EMPHASIS).search(before)
         if emphasis and last >= 0 and self._masked.startswith(emphasis[0], position):
             self._parts[last] = self._parts[last].removesuffix(emphasis[0])
             position, gap, before = position + len(emphasis[0]), self._take_blank(last), before[: emphasis.start()]
+        if is_cited:
+            return position
         following = self._masked[position : position + 1]
         if gap and following and following not in _NO_BLANK_BEFORE:
             self._parts.append(gap)

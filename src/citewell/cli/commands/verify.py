@@ -61,7 +61,8 @@ async def _verify(
             for citation in response.citations
         ]
     if malformed := next((chunk for chunk in ids if not re.fullmatch(CITATION_ID, chunk)), None):
-        raise BadRequest(f"{malformed[:100]!r} is not the id of a chunk: 64 characters, each 0 to 9 or a to f")
+        form = "of a chunk (64 characters, each 0 to 9 or a to f), or of a document stored whole"
+        raise BadRequest(f"{malformed[:100]!r} is not the id {form}")
     chunk_ids = list(dict.fromkeys([*ids, *cited_ids(text or "")]))
     async with wiring.open_for_answers(read_settings()) as resources:
         known = await resources.library.trace(project.id, chunk_ids)

@@ -15,7 +15,7 @@ from citewell.errors import CitewellError, EmptyKnowledgeBase
 from citewell.http.route import OPEN, GuardedRoute
 from citewell.http.state import state_of
 from citewell.models import DEFAULT_PROJECT, Project
-from citewell.ports import Index, Library, Writer
+from citewell.ports import Index, Library, ReportsDetails, Writer
 from citewell.schemas.health import Condition, Health, Ready, ServiceHealth
 
 router = APIRouter(tags=["operating"], route_class=GuardedRoute)
@@ -76,12 +76,14 @@ class _Degraded(Exception):
     """A service answers, but not as well as it should."""
 
 
-async def _check_index(index: Index, project: UUID) -> None:
+async def _check_index(index: Index, project: UUID) -> dict[str, str | int] | None:
+    """What the engine reports of itself."""
     total, _ = await index.frequencies(project, [])
     if problem := index.problem():
         raise _Degraded(f"an older version of the index answers: {problem}")
     if not total:
         raise EmptyKnowledgeBase("nothing has been ingested yet; run `citewell ingest PATH`")
+    return dict(await index.details()) if isinstance(index, ReportsDetails) else None
 
 
 async def _check_database(library: Library, home: Path) -> None:
@@ -95,11 +97,14 @@ async def _check_database(library: Library, home: Path) -> None:
 
 
 async def _probe(name: str, call: Awaitable[object]) -> ServiceHealth:
+    """The health of a service; if its check gives a dictionary, those are its details."""
     started_at = perf_counter()
+    details: dict[str, str | int] | None = None
     status: Condition = "healthy"
     error_message: str | None = None
     try:
-        await asyncio.wait_for(call, TIMEOUT_SECONDS)
+        result = await asyncio.wait_for(call, TIMEOUT_SECONDS)
+        details = result if isinstance(result, dict) else None
     except (EmptyKnowledgeBase, _Degraded) as error:
         status, error_message = "degraded", str(error)
     except TimeoutError:
@@ -107,4 +112,4 @@ async def _probe(name: str, call: Awaitable[object]) -> ServiceHealth:
     except CitewellError as error:
         status, error_message = "unavailable", str(error)
     latency_ms = round((perf_counter() - started_at) * 1000, 1)
-    return ServiceHealth(name=name, status=status, latency_ms=latency_ms, error=error_message)
+    return ServiceHealth(name=name, status=status, latency_ms=latency_ms, error=error_message, details=details)

@@ -127,7 +127,8 @@ def _read_list(text: str) -> References | None:
         kinds = [_kind_of(part) for part in parts]
         has_detail = kinds[0] in ("id", "file")  # as in [pumps.md, Priming]
         if not has_detail and (None in kinds or all(part == "number" for part in kinds)):
-            return None
+            is_title = kind == "maybe"  # as in [Rams and Hoists.pdf]
+            return References((text,), is_certain=False, is_id=False) if is_title else None
         is_certain = has_detail or "maybe" not in kinds
         return References((text, *map(_drop_label, parts)), is_certain, is_id="id" in kinds)
     if kind is None or kind == "number":
