@@ -36,10 +36,10 @@ class QdrantEdgeBuilder:
         self,
         folder: Path,
         *,
-        model: str,
-        dimensions: int,
         limits: Limits | None = None,
         project: UUID | None = None,
+        model: str,
+        dimensions: int,
     ) -> None:
         self._generations = Generations(folder)
         self._listed = Filter(must=[FieldCondition("project_id", match=MatchValue(str(project)))] if project else [])
