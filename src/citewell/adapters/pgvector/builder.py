@@ -51,17 +51,8 @@ class PgVectorBuilder:
             return "is damaged: it was never completed"
         async with self._database.reading() as connection:
             await without_time_limit(connection)
-            for name in tables.TABLES:
-                if not await tables.has_table(connection, found.table(name)):
-                    return f"is damaged: its table {found.table(name)} is missing"
-            for index in tables.search_indexes(found):
-                if not await tables.has_table(connection, index):
-                    return f"is damaged: its index {index} is missing"
-            for name, expected in (("chunks", found.chunks), ("windows", found.windows)):
-                actual = await connection.scalar(text(_visible_rows(found, name)))
-                if actual != expected:
-                    return f"is damaged: it has {actual} {name} instead of {expected}"
-        return None
+            damage = await _damage_of(connection, found)
+        return damage and f"is damaged: {damage}"
 
     async def embedding_model_of(self, generation: int) -> str | None:
         found = await self._generation(generation)
@@ -210,10 +201,9 @@ class PgVectorBuilder:
         await create_indexes(self._database, complete)
         async with self._database.writing() as connection:
             scale = complete.origin.scale
+            completed = "UPDATE index_generations SET chunks = :chunks, windows = :windows, scale = :scale"
             await connection.execute(
-                text(
-                    "UPDATE index_generations SET chunks = :chunks, windows = :windows, scale = :scale WHERE number = :n"
-                ),
+                text(f"{completed} WHERE number = :n"),
                 {
                     "chunks": complete.chunks,
                     "windows": complete.windows,
@@ -254,6 +244,21 @@ class PgVectorBuilder:
                 f"DELETE FROM index_generations WHERE tables = {current.tables} AND number <> {number}",
             ):
                 await connection.execute(text(statement))
+
+
+async def _damage_of(connection: AsyncConnection, generation: Generation) -> str | None:
+    """What is missing of a generation."""
+    for table in map(generation.table, tables.TABLES):
+        if not await tables.has_table(connection, table):
+            return f"its table {table} is missing"
+    for index in tables.search_indexes(generation):
+        if not await tables.has_table(connection, index):
+            return f"its index {index} is missing"
+    for name, expected in (("chunks", generation.chunks), ("windows", generation.windows)):
+        actual = await connection.scalar(text(_visible_rows(generation, name)))
+        if actual != expected:
+            return f"it has {actual} {name} instead of {expected}"
+    return None
 
 
 async def _mark_removed(

@@ -161,9 +161,8 @@ class PgVectorIndex:
                 "by_words": by_words,
                 "limit": limit,
             }
-            rows = (
-                await connection.execute(text(search.fused(generation, nearest(generation, allowed))), parameters)
-            ).all()
+            statement = search.fused(generation, nearest(generation, allowed))
+            rows = (await connection.execute(text(statement), parameters)).all()
             too_few = uses_index and (not rows or rows[0].near < search.CANDIDATES)
             if not too_few:
                 break

@@ -106,7 +106,10 @@ def best_by_words(generation: Generation, query: WordQuery, number: int) -> str:
 
     The lists of those terms give scores by them; the others are looked up for the `:considered` best ones.
     """
-    chosen = ", ".join(f"({term}, {idf!r})" for term, idf in zip(query.terms[:number], query.idf[:number], strict=True))
+    chosen = ", ".join(
+        f"({term}, CAST({idf!r} AS double precision))"
+        for term, idf in zip(query.terms[:number], query.idf[:number], strict=True)
+    )
     return f"""
         WITH considered AS MATERIALIZED (
             SELECT posting.no, sum(posting.weight * chosen.idf) AS score
@@ -144,7 +147,7 @@ def count_words(generation: Generation) -> str:
 def count_up_to(generation: Generation, allowed: Allowed, limit: int) -> str:
     """How many chunks are allowed, or the limit if there are more."""
     chunks = generation.table("chunks")
-    return f"SELECT count(*) FROM (SELECT FROM {chunks} c WHERE {allowed.condition} LIMIT {limit}) AS some"
+    return f"SELECT count(*) FROM (SELECT FROM {chunks} c WHERE {allowed.condition} LIMIT {limit}) AS counted"
 
 
 def count_matches(generation: Generation, allowed: Allowed, terms: Sequence[int]) -> str:
@@ -160,8 +163,8 @@ def nearest_exactly(generation: Generation, allowed: Allowed) -> str:
     if allowed.parameters:
         source = f"{windows} w JOIN {chunks} c ON c.no = w.chunk WHERE {allowed.condition}"
     else:  # hardly any row is invisible, and to find these is quicker than to look all up
-        invisible = f"SELECT no FROM {chunks} WHERE added > {number} UNION ALL SELECT no FROM {chunks} WHERE removed <= {number}"
-        source = f"{windows} w WHERE w.chunk NOT IN ({invisible})"
+        invisible = (f"SELECT no FROM {chunks} WHERE {rule} {number}" for rule in ("added >", "removed <="))
+        source = f"{windows} w WHERE w.chunk NOT IN ({' UNION ALL '.join(invisible)})"
     return f"""
         SELECT w.chunk AS no, min(w.embedding <=> CAST(CAST(:vector AS text) AS vector)) AS distance FROM {source}
         GROUP BY w.chunk ORDER BY distance, no LIMIT {CANDIDATES}
@@ -189,7 +192,7 @@ def fused(generation: Generation, nearest: str) -> str:
         WITH by_meaning AS MATERIALIZED ({nearest}), ranked AS (
             SELECT no, row_number() OVER (ORDER BY distance, no) - 1 AS position FROM by_meaning
             UNION ALL
-            SELECT no, ordinal - 1 FROM unnest(CAST(:by_words AS bigint[])) WITH ORDINALITY AS words (no, ordinal)
+            SELECT no, place - 1 FROM unnest(CAST(:by_words AS bigint[])) WITH ORDINALITY AS words (no, place)
         ), best AS (
             SELECT no, sum(1 / CAST({_RRF_K} + position AS double precision)) AS score FROM ranked GROUP BY no
         )

@@ -7,6 +7,7 @@ points that only older generations had are deleted.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID, uuid4
@@ -135,8 +136,10 @@ class QdrantBuilder:
             return
 
     async def remove(self) -> None:
-        for name in (self._collection.name, *await self._collection.states_elsewhere(self._project)):
-            await self._forget(name)
+        with suppress(CollectionMissing):
+            await self._server.delete(self._collection.name, PointIdsList(points=[state_id(self._project)]))
+            await self._delete(Filter(must=[of_project(self._project)]))
+        await self._forget_older_models()
 
     async def close(self) -> None:
         await self._server.close()
@@ -180,15 +183,8 @@ class QdrantBuilder:
         Not at the first publish with a new model: servers that still use the old one answer until the next ingest.
         """
         for name in await self._collection.states_elsewhere(self._project):
-            await self._forget(name)
-
-    async def _forget(self, name: str) -> None:
-        """Delete the project in a collection: first what readers use it by."""
-        try:
-            await self._server.delete(name, PointIdsList(points=[state_id(self._project)]))
             await self._server.delete(name, FilterSelector(filter=Filter(must=[of_project(self._project)])))
-        except CollectionMissing:
-            return
+            await self._server.delete(name, PointIdsList(points=[state_id(self._project)]))
 
     async def _pages(
         self, generation: int, size: int, *, with_payload: bool | list[str], with_vectors: bool | list[str]
