@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from citewell import wiring
-from citewell.adapters.sql.uploads import SqlUploads
+from citewell.adapters.sql import SqlUploads
 from citewell.cli import main
 from citewell.ingest.plan import KEPT_VERSION
 from citewell.ingest.uploads import drain

@@ -1,16 +1,20 @@
 """Process the queue of uploads: index or delete one document after another, until the queue is empty.
 
+Several workers may share the queue: each project has one at a time, which takes its uploads in their order.
+
 A client's path names a document, never a file on this machine: while an upload is indexed, its bytes are in a file
 named by the upload's id.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import assert_never
+from uuid import UUID
 
-from citewell.errors import CitewellError, OtherModel
+from citewell.errors import CitewellError, IngestRunning, OtherModel, StoreUnavailable
 from citewell.ingest.flow import IngestEngines, ingest_files, remove_documents, remove_project
 from citewell.ingest.plan import KEPT_VERSION
 from citewell.ingest.read_ahead import Recipe
@@ -20,20 +24,62 @@ from citewell.models import Upload
 from citewell.ports import Projects, Uploads
 
 _MAX_ATTEMPTS = 3
+_TURN_SECONDS = 30.0  # then it is another project's turn
+_RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
+
+Outcome = tuple[Upload, str | None]
+"""An upload that is finished, and the error if it failed."""
+
+
+async def work(
+    uploads: Uploads,
+    projects: Projects,
+    *,
+    open_engines: Callable[[UUID], AbstractAsyncContextManager[IngestEngines]],
+    recipe: Recipe,
+    folder: Path,
+) -> AsyncGenerator[Outcome, None]:
+    """Yield each upload when it is finished, until all are, or other workers are busy with those that are left.
+
+    `open_engines` gives the engines to write to a project, or raises IngestRunning.
+    """
+    busy = False
+    while not busy:
+        busy = True
+        for project in await uploads.waiting():
+            try:
+                async with (
+                    open_engines(project) as engines,
+                    aclosing(
+                        drain(uploads, projects, engines=engines, recipe=recipe, folder=folder, project=project)
+                    ) as outcomes,
+                ):
+                    async for outcome in outcomes:
+                        busy = False
+                        yield outcome
+            except IngestRunning:
+                continue
 
 
 async def drain(
-    uploads: Uploads, projects: Projects, *, engines: IngestEngines, recipe: Recipe, folder: Path
-) -> AsyncIterator[tuple[Upload, str | None]]:
-    """Yield each upload when it is finished, with the error if it failed. The caller must hold the writer lock.
+    uploads: Uploads,
+    projects: Projects,
+    *,
+    engines: IngestEngines,
+    recipe: Recipe,
+    folder: Path,
+    project: UUID | None = None,
+) -> AsyncGenerator[Outcome, None]:
+    """Yield each upload when it is finished: of one project for a while, or of all to the end of the queue.
 
-    Consecutive uploads to one project are recorded as one ingest run.
+    The caller must have the right to write. Consecutive uploads to one project are recorded as one ingest run.
     """
-    _remove_stale_files(folder)
-    await uploads.resume()
+    _remove_stale_files(folder, project)
+    await uploads.resume(project)
+    ends_at = monotonic() + _TURN_SECONDS
     last, run = None, Run()
     async with AsyncExitStack() as recording:
-        while claimed := await _claim_next(uploads):
+        while (project is None or monotonic() < ends_at) and (claimed := await _claim_next(uploads, project)):
             upload, content = claimed
             try:
                 if last is None or (upload.project, upload.kind) != (last.project, last.kind):
@@ -47,7 +93,10 @@ async def drain(
                 except OtherModel as mismatch:  # a retry would not help
                     error = str(mismatch)
                 await uploads.finish(upload.id, error=error)
-            except (CitewellError, asyncio.CancelledError):
+            except CitewellError:
+                await _put_back(uploads, upload)
+                raise
+            except asyncio.CancelledError:
                 await uploads.release(upload.id)
                 raise
             last = upload
@@ -56,9 +105,21 @@ async def drain(
             yield upload, error
 
 
-async def _claim_next(uploads: Uploads) -> tuple[Upload, bytes] | None:
+async def _put_back(uploads: Uploads, upload: Upload) -> None:
+    """Undo a claim. A database that was restarted meanwhile is waited for: only crashes of readers are attempts."""
+    for seconds in _RETRY_SECONDS:
+        try:
+            await uploads.release(upload.id)
+            break
+        except StoreUnavailable:
+            await asyncio.sleep(seconds)
+    else:
+        await uploads.release(upload.id)
+
+
+async def _claim_next(uploads: Uploads, project: UUID | None) -> tuple[Upload, bytes] | None:
     """Claim the next upload. If cancelled meanwhile, release what the database may have handed out already."""
-    claim = asyncio.ensure_future(uploads.claim())
+    claim = asyncio.ensure_future(uploads.claim(project))
     try:
         return await asyncio.shield(claim)
     except asyncio.CancelledError:
@@ -109,7 +170,7 @@ async def _delete_document(upload: Upload, engines: IngestEngines) -> None:
 @contextmanager
 def _written_to_file(upload: Upload, content: bytes, folder: Path) -> Iterator[Path]:
     """The upload's bytes as a file, deleted at the end of the context."""
-    location = folder / f"{upload.id}.upload"
+    location = folder / f"{upload.project.id}.{upload.id}.upload"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     location.write_bytes(content)
     try:
@@ -118,7 +179,7 @@ def _written_to_file(upload: Upload, content: bytes, folder: Path) -> Iterator[P
         location.unlink(missing_ok=True)
 
 
-def _remove_stale_files(folder: Path) -> None:
-    """Remove files that a worker that died left behind."""
-    for file in folder.glob("*.upload"):
+def _remove_stale_files(folder: Path, project: UUID | None) -> None:
+    """Remove files that a worker that died left behind; those of other projects may be in use."""
+    for file in folder.glob(f"{project}.*.upload" if project else "*.upload"):
         file.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from citewell.wiring.resources import (
     AnswerResources,
     Stores,
+    UploadResources,
     check_settings,
     indexed_projects,
     ingest_recipe,
@@ -11,12 +12,14 @@ from citewell.wiring.resources import (
     open_for_ingest,
     open_for_preview,
     open_for_restore,
+    open_for_uploads,
     open_stores,
 )
 
 __all__ = [
     "AnswerResources",
     "Stores",
+    "UploadResources",
     "check_settings",
     "indexed_projects",
     "ingest_recipe",
@@ -25,5 +28,6 @@ __all__ = [
     "open_for_ingest",
     "open_for_preview",
     "open_for_restore",
+    "open_for_uploads",
     "open_stores",
 ]
