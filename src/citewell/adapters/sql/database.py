@@ -264,6 +264,8 @@ class Database:
         except TimeoutError:
             connecting.cancel()
             raise
+        except PoolTimeout as error:
+            raise StoreUnavailable("all connections to the database are in use; try again soon") from error
         except asyncio.CancelledError:
             await asyncio.wait({connecting}, timeout=_CANCEL_SECONDS)
             if not connecting.done():

@@ -57,7 +57,7 @@ def make_engine(
     return create_async_engine(
         url,
         pool_pre_ping=True,
-        pool_timeout=timeout_seconds,
+        pool_timeout=0.8 * timeout_seconds,  # says so before whoever waits gives up
         pool_size=_POOL_SIZE,
         max_overflow=_POOL_SIZE,
         connect_args={
