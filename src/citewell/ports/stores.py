@@ -136,10 +136,10 @@ class Uploads(Protocol):
         """The projects with uploads that wait or run, the longest waiting first."""
         ...
 
-    async def claim(self, project: UUID | None = None) -> tuple[Upload, bytes] | None:
+    async def claim(self, project: UUID | None = None, *, only_new: bool = False) -> tuple[Upload, bytes] | None:
         """Take the oldest PENDING upload, of one project or of all; None if there is none.
 
-        It becomes PROCESSING, with one more attempt.
+        It becomes PROCESSING, with one more attempt. With `only_new`, none if it is a deletion or was tried before.
         """
         ...
 

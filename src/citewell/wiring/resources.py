@@ -133,6 +133,7 @@ async def open_for_uploads(settings: Settings) -> AsyncIterator[UploadResources]
     """What a worker needs. While its engines are open, what it writes to the stores has the same fence."""
     async with (
         _open_embedder(settings) as embedder,
+        home.open_database(settings) as queue,
         home.open_database(settings, statement_seconds=_INGEST_STATEMENT_SECONDS) as database,
     ):
 
@@ -144,9 +145,13 @@ async def open_for_uploads(settings: Settings) -> AsyncIterator[UploadResources]
                 _lease(database, scope, place, wait=False, on_wait=_never_called),
                 _ingest_engines(settings, database, embedder, project) as engines,
             ):
-                yield engines
+                queue.fence = database.fence
+                try:
+                    yield engines
+                finally:
+                    queue.fence = None
 
-        yield UploadResources(_stores(database), open_engines)
+        yield UploadResources(_stores(queue), open_engines)
 
 
 def _never_called() -> None:

@@ -49,7 +49,7 @@ class SqlUploads:
         async with self._database.reading() as connection:
             return list(await connection.scalars(unfinished.order_by(func.min(uploads.c.created_at))))
 
-    async def claim(self, project: UUID | None = None) -> tuple[Upload, bytes] | None:
+    async def claim(self, project: UUID | None = None, *, only_new: bool = False) -> tuple[Upload, bytes] | None:
         # SQLite has no row locks and needs none: there, one connection writes at a time.
         oldest = (
             select(uploads.c.id)
@@ -60,7 +60,7 @@ class SqlUploads:
         )
         claim = (
             update(uploads)
-            .where(uploads.c.id == oldest.scalar_subquery())
+            .where(uploads.c.id == oldest.scalar_subquery(), _is_new() if only_new else true())
             .values(status="PROCESSING", attempts=uploads.c.attempts + 1)
             .returning(uploads)
         )
@@ -103,6 +103,10 @@ class SqlUploads:
         )
         async with self._database.writing() as connection:
             return (await connection.execute(waiting)).rowcount == 1
+
+
+def _is_new() -> ColumnElement[bool]:
+    return (uploads.c.kind == "ingest") & (uploads.c.attempts == 0)
 
 
 def _of(project: UUID | None) -> ColumnElement[bool]:
