@@ -59,17 +59,16 @@ class Outcome:
     exchanges_doubled: int = 0
     answers_that_differ: int = 0
     """Retries that were told another request id than the first try."""
-    doctor: str = ""
+    problems: list[str] = field(default_factory=list)
+    """What `citewell doctor` finds; not the generation that a server had open when the last one was published."""
 
     @property
     def is_complete(self) -> bool:
-        wrong = [*self.failed, *self.indexed_twice, self.exchanges_doubled, self.answers_that_differ]
-        return (
-            not any(wrong)
-            and self.completed == self.uploads
-            and self.exchanges == self.questions
-            and self.doctor == "All is well."
-        )
+        wrong = [
+            *(self.failed, self.indexed_twice, self.problems),
+            *(self.exchanges_doubled, self.answers_that_differ),
+        ]
+        return not any(wrong) and (self.completed, self.exchanges) == (self.uploads, self.questions)
 
 
 class Fleet:
@@ -227,7 +226,8 @@ async def measure(outcome: Outcome, fleet: Fleet, *, faults: "Faults | None" = N
         await _until_indexed(clients, outcome.uploads)
         outcome.seconds = round(monotonic() - started_at, 1)
         await _count(clients, fleet, outcome)
-    outcome.doctor = fleet.run("doctor")
+    lines = fleet.run("doctor").splitlines()
+    outcome.problems = [line for line in lines if not re.search(r"is left over$|^Run `|^All is well", line)]
     return outcome
 
 
