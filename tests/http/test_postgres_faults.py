@@ -14,11 +14,12 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from citewell.adapters.sql import Database
+from citewell.adapters.sql import Database, SqlLibrary
 from citewell.errors import StoreUnavailable
 from citewell.models import Project
-from tests.conftest import Citewell, chunk_ids, ready, serving
+from tests.conftest import Citewell, chunk_ids, ready, serving, settings_for
 from tests.fakes.postgres import PostgresServer
+from tests.http.live import live
 
 QUESTIONS, UPLOADS = 32, 6
 DOCUMENTS = f"/api/v1/projects/{Project.named('default').id}/documents"
@@ -157,6 +158,30 @@ def test_health_says_that_the_database_is_gone_and_that_it_is_back(
         finally:
             postgres_server.start()
         assert health(client) == (200, "healthy", "")
+
+
+def test_health_says_that_no_connection_is_free_and_that_one_is_again(url: str, home: Path) -> None:
+    with live(settings_for(home)) as server, httpx2.Client(base_url=server.address, timeout=60) as client:
+        library = server.state.stores.library
+        assert isinstance(library, SqlLibrary)
+        assert health(client)[1] == "healthy"
+        free = server.run(_event())
+
+        async def hold() -> None:
+            async with library._database.reading() as connection:
+                await connection.execute(text("SELECT 1"))
+                await free.wait()
+
+        holders = [asyncio.run_coroutine_threadsafe(hold(), server.loop) for _ in range(10)]
+        until(lambda: health(client)[1:] == ("unavailable", "no answer within 1.5 s"), "all are in use")
+        server.loop.call_soon_threadsafe(free.set)
+        for holder in holders:
+            holder.result(timeout=30)
+        assert health(client)[1:] == ("healthy", "")
+
+
+async def _event() -> asyncio.Event:
+    return asyncio.Event()
 
 
 @pytest.mark.anyio
