@@ -32,7 +32,7 @@ def database_url() -> Iterator[str]:
     if url := os.environ.get("DATABASE_URL"):
         yield url
         return
-    server = PostgresServer(**SERVER_SETTINGS)
+    server = PostgresServer(settings=SERVER_SETTINGS)
     try:
         yield server.create(name="scaling")
     finally:
