@@ -15,7 +15,7 @@ from qdrant_client import models
 
 from citewell import wiring
 from citewell.adapters.index_format import to_point
-from citewell.adapters.qdrant import CollectionOptions, QdrantBuilder, QdrantIndex, QdrantServer
+from citewell.adapters.qdrant import WRITING, CollectionOptions, QdrantBuilder, QdrantIndex, QdrantServer
 from citewell.adapters.qdrant.uploads import batches
 from citewell.errors import IndexUnavailable, SettingsError
 from citewell.ports import Change, Entry
@@ -126,15 +126,45 @@ async def test_a_reader_never_gets_half_of_two_generations(server: Qdrant, clien
     assert len(await client.texts()) == 5
     new = [entry(f"new {n}", EAST, document=f"{n}.md") for n in range(5)]
     replaced = Change(remove=[one.chunk.document_id for one in old], entries=new)
-    pending = [lambda: asyncio.run(Client(server.url).publish(replaced, base=base))]
+
+    async def publish() -> None:
+        other = Client(server.url)
+        await other.publish(replaced, base=base)
+        await other.close()
+
+    pending = [publish]
 
     def publish_first(call: Call) -> None:
         if call.path.endswith("/query") and pending:
-            pending.pop()()
+            asyncio.run(pending.pop()())
 
     server.on_call = publish_first
     assert sorted(await client.texts()) == [f"new {n}" for n in range(5)]
     assert await client.index.frequencies(OURS, ["new", "old"]) == (5, [5, 0])
+
+
+async def test_readers_that_never_stop_see_whole_generations_only(server: Qdrant, client: Client) -> None:
+    def version(number: int) -> Change:
+        entries = [entry(f"version {number} of {page}", EAST, document=f"{page}.md") for page in range(6)]
+        return Change(remove=[one.chunk.document_id for one in entries], entries=entries)
+
+    base, seen = await client.publish(version(0)), set()
+    stop = asyncio.Event()
+
+    async def read(reader: Client) -> None:
+        while not stop.is_set():
+            texts = await reader.texts("version")
+            assert len(texts) == 6
+            (number,) = {text.split()[1] for text in texts}
+            seen.add(number)
+        await reader.close()
+
+    reading = [asyncio.create_task(read(Client(server.url))) for _ in range(2)]
+    for number in range(1, 5):
+        base = await client.publish(version(number), base=base)
+    stop.set()
+    await asyncio.gather(*reading)
+    assert len(seen) > 1
 
 
 async def test_a_chunk_that_moved_in_its_document_is_the_old_one_until_the_switch(
@@ -161,6 +191,13 @@ async def test_a_document_that_changes_twice_in_a_run_is_stored_once(client: Cli
                Change(remove=[document], entries=[entry("third", EAST)])]  # fmt: skip
     await client.publish(*changes, base=base)
     assert await client.texts() == ["third"]
+
+
+async def test_a_chunk_without_a_word_is_found_by_its_meaning(client: Client) -> None:
+    stored = replace(entry("—", EAST).chunk, chapter="…", section="", headings=())
+    await client.publish(Change(entries=[replace(entry("—", EAST), chunk=stored)]))
+    assert await client.texts("pump") == ["—"]
+    assert await client.index.frequencies(OURS, ["pump"]) == (1, [0])
 
 
 async def test_building_from_nothing_replaces_everything_at_the_switch(client: Client) -> None:
@@ -355,6 +392,24 @@ def test_without_its_client_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
         wiring.check_settings(settings_for(tmp_path, embedder="hashing", qdrant_url="http://127.0.0.1:6333"))
 
 
+async def test_an_ingest_waits_for_a_server_that_asks_it_to_but_not_for_one_that_is_not_there(server: Qdrant) -> None:
+    builder = QdrantBuilder(
+        QdrantServer.at(server.url, key=KEY, policy=replace(WRITING, backoff_seconds=0.001)),
+        CollectionOptions(),
+        project=OURS,
+        model="test",
+        dimensions=SIZE,
+    )
+    server.faults.append(Fault("^PUT .*/points$", Reply(429, b"{}", {"Retry-After": "0"}), times=12))
+    assert await builder.stage(each([Change(entries=[entry("text", EAST)])]), base=None) == 1
+    await builder.close()
+    nowhere = QdrantServer.at("http://127.0.0.1:1", key=None, policy=WRITING)
+    async with asyncio.timeout(WRITING.total_seconds / 2):
+        with pytest.raises(IndexUnavailable, match="cannot be reached"):
+            await nowhere.version()
+    await nowhere.close()
+
+
 async def test_an_old_server_is_named_before_anything_is_written(server: Qdrant, client: Client) -> None:
     server.version = "1.18.2"
     with pytest.raises(SettingsError, match=r"Qdrant 1\.18\.2; upgrade it to 1\.19"):
@@ -369,16 +424,31 @@ async def test_a_collection_of_somebody_else_is_left_alone(server: Qdrant, clien
     assert not writes(server.requests)
 
 
+async def test_hundreds_of_words_are_counted_in_few_requests(server: Qdrant, client: Client) -> None:
+    said = ["pump valve", "valve pipe", "gasket"]
+    await client.publish(Change(entries=[entry(text, EAST, document=f"{text}.md") for text in said]))
+    words = [f"zz{number:03d}" for number in range(400)]
+    words[17], words[250], words[399] = "pump", "valv", "gasket"
+    for _ in (1, 2):  # the second time from the cache
+        server.requests.clear()
+        total, counts = await client.index.frequencies(OURS, words)
+        assert (total, counts[17], counts[250], counts[399], sum(counts)) == (3, 1, 2, 1, 4)
+    assert [str(call) for call in server.requests if call.path.endswith("/count")] == []
+    server.requests.clear()
+    await client.index.frequencies(OURS, [f"yy{number:03d}" for number in range(320)])
+    assert len([call for call in server.requests if call.path.endswith("/count")]) == 10
+
+
 async def test_results_agree_with_the_embedded_engine(server: Qdrant, client: Client, tmp_path: Path) -> None:
     random = np.random.default_rng(7)
     words = ["pump", "valve", "pipe", "gasket", "casing", "rotor", "flange", "seal", "bolt", "gauge", "motor", "belt"]
     entries = [
         entry(
-            f"{n} {' '.join(random.choice(words, size=random.integers(3, 40)))}",
+            f"{n} {' '.join(random.choice(words, size=3 + n))}",  # no two of a length: no two score the same
             *[vector(*random.normal(size=SIZE)) for _ in range(random.integers(1, 4))],
             document=f"{n}.md",
         )
-        for n in range(400)
+        for n in range(150)
     ]
     edge = embedded(tmp_path / "index")
     gone = [one.chunk.document_id for one in entries[::7]]

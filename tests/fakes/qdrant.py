@@ -135,6 +135,8 @@ class Qdrant(Loopback):
             case "PATCH", "":
                 self.configs[name] |= models.UpdateCollection.model_validate(body).model_dump(exclude_none=True)
                 return _ok(True)
+            case "DELETE", "":
+                return _ok(self.local.delete_collection(name))
             case "PUT", "index":
                 index = models.CreateFieldIndex.model_validate(body)
                 self.local.get_collection(name)

@@ -12,11 +12,9 @@ from uuid import UUID, uuid5
 
 from qdrant_client.models import (
     CollectionStatus,
-    FieldCondition,
     Filter,
     IdfCorpusParams,
     IsEmptyCondition,
-    MatchText,
     PayloadField,
     Prefetch,
     QuantizationSearchParams,
@@ -37,6 +35,7 @@ from citewell.adapters.index_format import (
 )
 from citewell.adapters.qdrant.collection import Collection, CollectionOptions
 from citewell.adapters.qdrant.conditions import in_generation
+from citewell.adapters.qdrant.counts import Scope, WordCounts
 from citewell.adapters.qdrant.server import CollectionMissing, QdrantServer
 from citewell.adapters.qdrant.states import Generation
 from citewell.errors import EmptyKnowledgeBase, IndexUnavailable
@@ -48,7 +47,6 @@ T = TypeVar("T")
 _CANDIDATES = 50  # from each of the two searches, before fusion, as in the embedded engine
 _RRF_K = 10
 _MAX_SWITCHES = 5
-_MAX_CACHED_COUNTS = 10_000
 # Quantized vectors choose candidates, whole vectors score them.
 _RESCORED = QuantizationSearchParams(rescore=True, oversampling=2.0)
 
@@ -70,8 +68,7 @@ class QdrantIndex:
         self._collection = Collection(server, options, IndexOrigin.configured(model=model, dimensions=dimensions))
         self._expected_generation = expected_generation
         self._known: dict[UUID, Generation] = {}
-        # A generation never changes, so neither do its counts.
-        self._counts: dict[tuple[str, Filters, str | None], int] = {}
+        self._counts = WordCounts(server, self._collection.name)
         self._version: str | None = None
         self._dense_params = None if options.quantization == "none" else SearchParams(quantization=_RESCORED)
 
@@ -85,12 +82,9 @@ class QdrantIndex:
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
     ) -> tuple[int, list[int]]:
-        async def count(generation: Generation) -> tuple[int, list[int]]:
-            counts = [self._count(generation, project, filters, stem) for stem in (None, *stems)]
-            total, *by_stem = await asyncio.gather(*counts)
-            return total, by_stem
-
-        return await self._in_one_generation(project, count)
+        return await self._in_one_generation(
+            project, lambda generation: self._counts.frequencies(Scope(project, generation, filters), stems)
+        )
 
     async def scale(self) -> SimilarityScale:
         project = next(reversed(self._known), None)
@@ -209,16 +203,3 @@ class QdrantIndex:
             params=SearchParams(idf=corpus),
         )
         return [by_meaning, by_words]
-
-    async def _count(self, generation: Generation, project: UUID, filters: Filters, stem: str | None) -> int:
-        """How many chunks match `filters` and contain a stem."""
-        key = generation.build, filters, stem
-        if key not in self._counts:
-            contains = () if stem is None else (FieldCondition(key="words", match=MatchText(text=stem)),)
-            matching = in_generation(project, generation.number, filters, *contains)
-            counted = await self._server.count(self._collection.name, matching)
-            if len(self._counts) >= _MAX_CACHED_COUNTS:
-                self._counts.clear()
-            self._counts[key] = counted
-            return counted
-        return self._counts[key]

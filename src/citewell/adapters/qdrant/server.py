@@ -30,7 +30,11 @@ READING = RetryPolicy(max_attempts=4, attempt_seconds=4.0, total_seconds=10.0)
 """For questions, which readers wait for."""
 WRITING = RetryPolicy(max_attempts=8, attempt_seconds=60.0, total_seconds=300.0, max_backoff_seconds=20.0)
 """For ingests. A write with `wait` returns when it is applied, which takes a busy server a while."""
+_FIRST_CALL = RetryPolicy(max_attempts=4, attempt_seconds=10.0, total_seconds=20.0)
+"""For a server that has not answered yet: a wrong URL is not waited for."""
 
+# Kept for a while, since a TLS handshake takes longer than most calls; one that the server closed is replaced.
+_CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16, keepalive_expiry=60.0)
 _OLDEST_VERSION = 1, 19  # the first with term rarity per project and with prefixes in filters
 
 
@@ -53,17 +57,25 @@ class QdrantServer:
     def __init__(self, client: AsyncQdrantClient, policy: RetryPolicy) -> None:
         self._client = client
         self._policy = policy
+        self._is_patient = policy.total_seconds > READING.total_seconds
+        self._has_answered = False
 
     @classmethod
     def at(cls, url: str, *, key: str | None, policy: RetryPolicy) -> "QdrantServer":
         """The server under a URL, which may have a port (default: 6333) and a path."""
         url = checked_url(url)
         key = checked_key(key, "QDRANT_API_KEY") if key else None
-        if key and url.startswith("http://") and urlsplit(url).hostname not in ("localhost", "127.0.0.1", "::1"):
+        host = urlsplit(url).hostname or ""
+        is_near = host in ("127.0.0.1", "::1") or not set(host) & {".", ":"}  # this machine, or a network of containers
+        if key and url.startswith("http://") and not is_near:
             _log.warning("QDRANT_API_KEY is sent without encryption, because QDRANT_URL begins with http://")
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # the same, from the client
             client = AsyncQdrantClient(
-                url=url, api_key=key, timeout=int(policy.attempt_seconds) or 1, check_compatibility=False
+                url=url,
+                api_key=key,
+                timeout=int(policy.attempt_seconds) or 1,
+                check_compatibility=False,
+                limits=_CONNECTIONS,
             )
         return cls(client, policy)
 
@@ -74,10 +86,18 @@ class QdrantServer:
 
     async def call(self, request: Callable[[AsyncQdrantClient], Awaitable[T]]) -> T:
         """The result of a request; raises CollectionMissing or another IndexUnavailable."""
+        is_first = self._is_patient and not self._has_answered
         try:
-            return await with_retries(lambda: request(self._client), policy=self._policy, rules=_RULES)
+            result = await with_retries(
+                lambda: request(self._client),
+                policy=_FIRST_CALL if is_first else self._policy,
+                rules=_RULES,
+                wait_out_rate_limits=self._is_patient,
+            )
         except _RULES.caught as error:
             raise _translate(error) from error
+        self._has_answered = True
+        return result
 
     async def write(self, request: Callable[[AsyncQdrantClient], Awaitable[UpdateResult]]) -> None:
         """A write that has been applied when this returns. It is repeated where it may not have been."""
@@ -151,7 +171,7 @@ _RULES = RetryRules(
     errors=(ApiException, QdrantException, _NotApplied, *_MALFORMED),
     is_transient=_is_transient,
     headers=_headers,
-    is_rate_limit=lambda error: isinstance(error, ResourceExhaustedResponse),
+    is_rate_limit=lambda error: isinstance(error, QdrantException) or getattr(error, "status_code", None) == 429,
 )
 
 

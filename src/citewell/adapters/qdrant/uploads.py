@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID, uuid5
 
+import numpy as np
 from qdrant_client.models import PointStruct, SparseVector
 
 from citewell.adapters.index_format import DENSE_VECTORS, SPARSE_VECTORS, IndexPoint, to_point
@@ -14,6 +15,7 @@ from citewell.ports import Entry
 _MAX_BYTES = 8_000_000
 _MAX_POINTS = 256
 _BYTES_OF_A_NUMBER = 22  # in JSON
+_DECIMALS = 9  # what more a number of 32 bits had as JSON would be noise, and as long again
 
 
 def to_points(entries: Sequence[Entry], *, dimensions: int) -> list[IndexPoint]:
@@ -53,9 +55,8 @@ def other_id(point_id: UUID) -> UUID:
 
 def to_struct(point: IndexPoint, point_id: str, *, generation: int) -> PointStruct:
     """The point as the client sends it: part of a generation, and of every later one."""
+    vectors: dict[str, Any] = {DENSE_VECTORS: np.round(point.vectors.astype(np.float64), _DECIMALS).tolist()}
     indices, values = point.terms
-    vectors: dict[str, Any] = {
-        DENSE_VECTORS: point.vectors.tolist(),
-        SPARSE_VECTORS: SparseVector(indices=indices, values=values),
-    }
+    if indices:
+        vectors[SPARSE_VECTORS] = SparseVector(indices=indices, values=values)
     return PointStruct(id=point_id, vector=vectors, payload={**point.payload, ADDED: generation})
