@@ -91,7 +91,9 @@ async def _matches_library(place: IndexPlace, stores: MigrationStores) -> bool:
     for scope in place.scopes(stores.projects):
         async with place.open_builder(scope) as builder:
             generation = await place.library(scope).generation()
-            if generation is not None and await builder.current_generation() == generation:
+            if generation is None or await builder.current_generation() != generation:
+                continue
+            if await builder.embedding_model_of(generation):  # otherwise: named once, and gone since
                 return True
     return False
 

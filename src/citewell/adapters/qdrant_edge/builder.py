@@ -36,10 +36,10 @@ class QdrantEdgeBuilder:
         self,
         folder: Path,
         *,
+        limits: Limits | None = None,
+        project: UUID | None = None,
         model: str,
         dimensions: int,
-        project: UUID | None = None,
-        limits: Limits | None = None,
     ) -> None:
         self._generations = Generations(folder)
         self._listed = Filter(must=[FieldCondition("project_id", match=MatchValue(str(project)))] if project else [])
