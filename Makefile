@@ -28,7 +28,7 @@ run: .venv/run  ## Ingest the example book and serve the chat page
 	$(BIN)/citewell ingest $(BOOK)
 	CITEWELL_LOG_FORMAT=text CITEWELL_TITLE="$${CITEWELL_TITLE:-$(TITLE)}" $(BIN)/citewell serve
 
-test: check .venv/browser  ## Run every check and the whole test suite
+test: check .venv/browser .venv/pgbouncer  ## Run every check and the whole test suite
 	$(NPM) test
 	CITEWELL_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
@@ -95,4 +95,12 @@ clean:  ## Remove what was made
 	  { apt-get -qy install --no-install-recommends chromium-headless-shell || \
 	    apt-get -qy install --no-install-recommends chromium; } || true; \
 	else echo "No Chromium found: the browser tests will be skipped. Install chromium to run them."; fi
+	@touch $@
+
+# A PgBouncer for the tests of what goes through one; the same way.
+.venv/pgbouncer: .venv/dev
+	@if PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get -q update && \
+	  apt-get -qy install --no-install-recommends pgbouncer || true; \
+	else echo "No PgBouncer found: its tests will be skipped. Install pgbouncer to run them."; fi
 	@touch $@

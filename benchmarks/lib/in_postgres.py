@@ -1,7 +1,7 @@
 """The index in PostgreSQL for benchmarks: a server of its own or DATABASE_URL, and a builder for several projects."""
 
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from uuid import UUID
@@ -11,7 +11,7 @@ from tests.fakes.postgres import PostgresServer
 
 from citewell.adapters.pgvector import PgVectorBuilder, PgVectorIndex
 from citewell.adapters.sql import Database
-from citewell.ports import Change, Entry
+from citewell.ports import Change
 
 _BUILD_SECONDS = 3600.0
 
@@ -32,7 +32,7 @@ def database_url() -> Iterator[str]:
     if url := os.environ.get("DATABASE_URL"):
         yield url
         return
-    server = PostgresServer(**SERVER_SETTINGS)
+    server = PostgresServer(settings=SERVER_SETTINGS)
     try:
         yield server.create(name="scaling")
     finally:
@@ -44,28 +44,18 @@ def index_in_postgres(url: str, *, model: str, dimensions: int) -> PgVectorIndex
 
 
 async def build_in_postgres(
-    url: str, projects: Sequence[UUID], changes: AsyncIterator[Change], *, model: str, dimensions: int
+    url: str, projects: Sequence[UUID], changes: Callable[[], AsyncIterator[Change]], *, model: str, dimensions: int
 ) -> None:
-    """Publish an index for each project from changes that have the chunks of all of them."""
+    """Publish an index for each project from changes that have the chunks of all of them, made anew for each."""
     database = await Database.open(url, statement_seconds=_BUILD_SECONDS)
-    main, *others = projects
-    set_aside: dict[UUID, list[Entry]] = {project: [] for project in others}
 
-    async def of_main() -> AsyncIterator[Change]:
-        async for change in changes:
-            for project in others:
-                set_aside[project] += [entry for entry in change.entries if entry.project == project]
-            yield replace(change, entries=[entry for entry in change.entries if entry.project == main])
-
-    async def of_other(project: UUID) -> AsyncIterator[Change]:
-        entries = set_aside.pop(project)
-        for start in range(0, len(entries), 500):
-            yield Change(entries=entries[start : start + 500])
+    async def of(project: UUID) -> AsyncIterator[Change]:
+        async for change in changes():
+            yield replace(change, entries=[entry for entry in change.entries if entry.project == project])
 
     for project in projects:
         builder = PgVectorBuilder(database, project, model=model, dimensions=dimensions)
-        staged = of_main() if project == main else of_other(project)
-        await builder.publish(await builder.stage(staged, base=None))
+        await builder.publish(await builder.stage(of(project), base=None))
     await database.close()
 
 

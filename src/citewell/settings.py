@@ -181,6 +181,10 @@ class Settings(BaseSettings):
         600, ge=1, description="Maximum number of requests per minute with one API key; more get status 429."
     )
     max_upload_bytes: int = Field(50_000_000, ge=1, description="Maximum size of an uploaded file, in bytes.")
+    worker: bool = Field(
+        True,
+        description="Whether `citewell serve` indexes uploads. If not, run `citewell worker --forever` somewhere.",
+    )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description="Origins that browsers may send requests from (CORS), separated by commas: `https://docs.example.org`.",

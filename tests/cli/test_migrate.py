@@ -7,6 +7,8 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -22,6 +24,7 @@ from citewell.models import Evaluation, Project, Upload
 from tests.commands import Command
 from tests.conftest import PROJECT, Citewell, serving, take_in
 from tests.fakes.postgres import PostgresServer
+from tests.fakes.qdrant import KEY, Qdrant
 
 HASHING = {"CITEWELL_EMBEDDER": "hashing"}
 QUESTIONS = ("How is a pump primed?", "What stops the flow?", "What carries hot water?")
@@ -108,7 +111,7 @@ def plain(value: Any) -> Any:
 def answers(citewell: Citewell, home: Path, **environment: str) -> list[dict[str, Any]]:
     asked = [
         json.loads(
-            citewell("ask", question, "--json", "--project", project, home=home, **HASHING, **environment).stdout
+            citewell("ask", question, "--json", "--project", project, home=home, **(HASHING | environment)).stdout
         )
         for question in QUESTIONS
         for project in ("default", "second")
@@ -257,6 +260,89 @@ def test_rows_of_another_program_arrive_in_sqlite_also_where_they_have_null(
     moved = citewell("migrate", "--database", "sqlite", DATABASE_URL=url, **HASHING)
     assert moved.returncode == 0, moved.stderr
     assert entries(home, str(session)) == 2
+
+
+@dataclass
+class Elsewhere:
+    """A real engine that an index can be moved to, and what finds its rows there."""
+
+    settings: dict[str, str]
+    stored: Callable[[], int]
+
+
+@pytest.fixture
+def postgres(home: Path, docs: Path, postgres_server: PostgresServer) -> Elsewhere:
+    url = postgres_server.create()
+    name = url.rpartition("/")[2]
+
+    def stored() -> int:
+        tables = postgres_server.run("SELECT tablename FROM pg_tables WHERE tablename ~ '_chunks$'", database=name)
+        own = [table for table in tables.split() if table.startswith("index_")]
+        return sum(int(postgres_server.run(f"SELECT count(*) FROM {table}", database=name)) for table in own)
+
+    return Elsewhere({"DATABASE_URL": url, "CITEWELL_INDEX": "postgres"}, stored)
+
+
+@pytest.fixture
+def qdrant() -> Iterator[Elsewhere]:
+    with Qdrant() as server:
+
+        def stored() -> int:
+            names = [one.name for one in server.local.get_collections().collections]
+            return sum(server.local.count(name).count for name in names)
+
+        yield Elsewhere({"QDRANT_URL": server.url, "QDRANT_API_KEY": KEY, "CITEWELL_INDEX": "qdrant"}, stored)
+
+
+@pytest.mark.parametrize("engine", ["postgres", "qdrant"])
+def test_an_index_moves_to_another_engine_and_back_and_nothing_is_embedded(
+    citewell: Citewell, home: Path, docs: Path, request: pytest.FixtureRequest, engine: str
+) -> None:
+    elsewhere: Elsewhere = request.getfixturevalue(engine)
+    here = HASHING | elsewhere.settings | {"CITEWELL_INDEX": "embedded"}
+    there = HASHING | elsewhere.settings
+    for project in ("default", "second"):
+        assert citewell("ingest", str(docs), "--project", project, **here).returncode == 0
+    said = answers(citewell, home, **here)
+    moved = citewell("migrate", "--to", engine, **here)
+    assert moved.returncode == 0, moved.stderr
+    assert f"Moved from embedded to {engine}: 10 chunks of 2 projects.\n" in moved.stdout
+    assert "the scores of 10 searches in both" in moved.stdout
+    assert f"Now set CITEWELL_INDEX={engine}, and start servers again." in moved.stdout
+    assert answers(citewell, home, **there) == said
+    assert answers(citewell, home, **here) == said, "the old index still answers"
+    for settings in (here, there):
+        assert citewell("doctor", **settings).stdout.strip() == "All is well."
+    again = citewell("migrate", "--to", engine, "--remove-source", **there)
+    assert "10 chunks of 2 projects, 2 were there already.\n" in again.stdout, again.stderr
+    assert not list((home / "index").glob("[0-9]")), "the old index is deleted"
+    unchanged = json.loads(citewell("ingest", str(docs), "--json", **there).stdout)
+    assert (unchanged["files_unchanged"], unchanged["chunks_embedded"]) == (3, 0)
+    assert answers(citewell, home, **there) == said
+    back = citewell("migrate", "--to", "embedded", "--remove-source", **there)
+    assert back.returncode == 0, back.stderr
+    assert f"Moved from {engine} to embedded: 10 chunks of 2 projects.\n" in back.stdout
+    assert elsewhere.stored() == 0
+    assert answers(citewell, home, **here) == said
+    assert citewell("doctor", **here).stdout.strip() == "All is well."
+
+
+def test_killed_at_any_moment_readers_have_the_old_index_and_a_second_run_finishes(
+    citewell: Citewell, home: Path, docs: Path, postgres: Elsewhere
+) -> None:
+    for number in range(80):
+        (docs / f"page-{number}.md").write_text(f"# Page {number}\n\n" + f"Valve {number} opens at noon. " * 900)
+    here = HASHING | postgres.settings | {"CITEWELL_INDEX": "embedded"}
+    for project in ("default", "second"):
+        assert citewell("ingest", str(docs), "--project", project, **here).returncode == 0
+    said, moments = answers(citewell, home, **here), random.Random(11)
+    for _ in range(4):
+        kill_after(moments.uniform(0.8, 4.0), "migrate", "--to", "postgres", home=home, **here)
+    assert answers(citewell, home, **here) == said
+    moved = citewell("migrate", "--to", "postgres", **here)
+    assert moved.returncode == 0, moved.stderr
+    assert citewell("doctor", **HASHING, **postgres.settings).stdout.strip() == "All is well."
+    assert answers(citewell, home, **postgres.settings) == said
 
 
 def test_an_ingest_and_a_migration_wait_for_each_other(citewell: Citewell, filled: Path, postgres_url: str) -> None:

@@ -300,6 +300,23 @@ async def test_a_builder_gives_every_chunk_with_its_embedding(store: Store) -> N
         assert got.embedding.vectors == pytest.approx(given.embedding.vectors)
 
 
+async def test_an_index_that_is_removed_leaves_nothing_and_can_be_built_again(store: Store) -> None:
+    first = await store.publish(Change(entries=[entry("old", EAST)]))
+    await store.builder.remove()
+    await store.builder.remove()
+    assert await store.builder.current_generation() is None
+    assert await store.builder.fault_of(first) == "is missing"
+    assert await store.builder.leftovers() == []
+    with pytest.raises(EmptyKnowledgeBase):
+        await store.index.search(OURS, vector=EAST, words="x", limit=5)
+    await store.publish(Change(entries=[entry("new", EAST), entry("theirs", EAST, project=THEIRS)]))
+    (found,) = await store.index.search(OURS, vector=EAST, words="x", limit=5)
+    assert found.chunk.text == "new"
+    if store.builder_is_for_one_project:
+        await store.builder.remove()
+        assert await store.index.search(THEIRS, vector=EAST, words="x", limit=5), "it was for one project"
+
+
 async def test_what_a_dead_run_left_is_listed_and_removed_and_the_published_generation_stays(store: Store) -> None:
     published = await store.publish(Change(entries=[entry("kept", EAST)]))
     assert await store.builder.leftovers() == []

@@ -155,10 +155,13 @@ class Audit(Protocol):
 
 
 class Ingests(Protocol):
-    """The last 20 ingest runs of each project. One writer updates its run while others may read it."""
+    """The last 20 ingest runs of each project. Its writer updates a run while others may read it."""
 
     async def begin(self, run: IngestRun) -> None:
-        """Store a new run. Any other that is still running becomes `interrupted`: its process has died."""
+        """Store a new run. Others of the project that are still running become `interrupted`: their process has died.
+
+        So do runs of other projects that have been silent for a minute.
+        """
         ...
 
     async def update(self, run: IngestRun) -> None:

@@ -6,6 +6,7 @@ from citewell.wiring.move_index import move_index
 from citewell.wiring.resources import (
     AnswerResources,
     Stores,
+    UploadResources,
     check_settings,
     indexed_projects,
     ingest_recipe,
@@ -14,6 +15,7 @@ from citewell.wiring.resources import (
     open_for_ingest,
     open_for_preview,
     open_for_restore,
+    open_for_uploads,
     open_stores,
 )
 
@@ -21,6 +23,7 @@ __all__ = [
     "AnswerResources",
     "MovedDatabase",
     "Stores",
+    "UploadResources",
     "check_settings",
     "indexed_projects",
     "ingest_recipe",
@@ -32,5 +35,6 @@ __all__ = [
     "open_for_ingest",
     "open_for_preview",
     "open_for_restore",
+    "open_for_uploads",
     "open_stores",
 ]

@@ -19,6 +19,7 @@ from citewell.adapters.sql import (
 from citewell.adapters.writer_lock import writer_lock
 from citewell.errors import MigrationError, SettingsError
 from citewell.settings import Settings
+from citewell.wiring.resources import lease
 
 _STATEMENT_SECONDS = 600.0  # a statement moves a batch of rows, or deletes a table
 _SQLITE = "sqlite"
@@ -59,15 +60,15 @@ async def move_database(
     if not await database_exists(source_location):
         raise MigrationError(f"there is nothing to move: {_described(source_location)} holds no library")
     async with (
-        writer_lock(settings.home, wait=wait, on_wait=on_wait),
+        writer_lock(settings.home, wait=wait, on_wait=on_wait) as place,
         home.open_database(settings, statement_seconds=_STATEMENT_SECONDS) as source,
-        source.sole_writer(wait=wait, on_wait=on_wait),
+        lease(source, None, place, wait=wait, on_wait=on_wait),
     ):
         home.remove_leftovers(settings)
         if isinstance(target_location, str):
             target = await Database.open(target_location, statement_seconds=_STATEMENT_SECONDS)
             try:
-                async with target.sole_writer(wait=wait, on_wait=on_wait):
+                async with lease(target, None, place, wait=wait, on_wait=on_wait):
                     rows = await copy_database(source, target, overwrite=overwrite, copying=copying, checking=checking)
             finally:
                 await target.close()

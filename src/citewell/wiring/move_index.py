@@ -13,7 +13,7 @@ from citewell.ingest.migrate import IndexPlace, MigrationStores, MovedIndex
 from citewell.ports import Embedder, IndexBuilder
 from citewell.settings import IndexEngine, Settings
 from citewell.wiring.indexes import make_index, make_index_builder
-from citewell.wiring.resources import INGEST_STATEMENT_SECONDS, open_embedder, open_library
+from citewell.wiring.resources import INGEST_STATEMENT_SECONDS, lease, open_embedder, open_library
 
 
 async def move_index(
@@ -36,9 +36,9 @@ async def move_index(
         raise MigrationError("nothing has been ingested yet, so there is no index to move")
     async with (
         open_embedder(settings) as embedder,
-        writer_lock(settings.home, wait=wait, on_wait=on_wait),
+        writer_lock(settings.home, wait=wait, on_wait=on_wait) as place,
         home.open_database(settings, statement_seconds=INGEST_STATEMENT_SECONDS) as database,
-        database.sole_writer(wait=wait, on_wait=on_wait),
+        lease(database, None, place, wait=wait, on_wait=on_wait),
         AsyncExitStack() as opened,
     ):
         library = SqlLibrary(database)

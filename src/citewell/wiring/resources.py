@@ -20,6 +20,7 @@ from citewell.adapters.sql import (
     SqlUploads,
     check_database_url,
     database_exists,
+    sole_writer,
 )
 from citewell.adapters.writer_lock import is_held, writer_lock
 from citewell.answer.engines import AnswerEngines
@@ -100,21 +101,85 @@ async def open_for_ingest(
     on_wait: Callable[[], None],
     project: UUID | None = None,
     rebuild: bool = False,
+    alone: bool = False,
 ) -> AsyncIterator[IngestEngines]:
-    """The engines for an ingest, under two locks: of the home folder, and of a database that others may share.
+    """The engines for an ingest, and the right to write: nobody else ingests what this does.
 
     On a server, the engines are for one project, which has to be given; the embedded index is written as a whole.
-    `rebuild` begins with an empty database where the old one is missing or damaged.
+    `alone` keeps other projects from being written, too. `rebuild` begins with an empty database where the old one is
+    missing or damaged.
     """
+    scope = None if alone else _written_together(settings, project)
     async with (
         open_embedder(settings) as embedder,
-        writer_lock(settings.home, wait=wait, on_wait=on_wait),
+        home_lock(settings, wait=wait, on_wait=on_wait) as place,
         home.open_database(settings, statement_seconds=INGEST_STATEMENT_SECONDS, rebuild=rebuild) as database,
-        database.sole_writer(wait=wait, on_wait=on_wait),
+        lease(database, scope, place, wait=wait, on_wait=on_wait),
+        _ingest_engines(settings, database, embedder, project) as engines,
     ):
+        yield engines
+
+
+@dataclass(frozen=True, slots=True)
+class UploadResources:
+    """What a worker needs: the stores, and the engines of one project after another, over one embedder."""
+
+    stores: "Stores"
+    open_engines: Callable[[UUID], AbstractAsyncContextManager[IngestEngines]]
+    """The engines to write to a project, or to the embedded index; raises IngestRunning while another process does."""
+
+
+@asynccontextmanager
+async def open_for_uploads(settings: Settings) -> AsyncIterator[UploadResources]:
+    """What a worker needs. While its engines are open, what it writes to the stores has the same fence."""
+    async with (
+        open_embedder(settings) as embedder,
+        home.open_database(settings) as queue,
+        home.open_database(settings, statement_seconds=INGEST_STATEMENT_SECONDS) as database,
+    ):
+
+        @asynccontextmanager
+        async def open_engines(project: UUID) -> AsyncIterator[IngestEngines]:
+            scope = _written_together(settings, project)
+            async with (
+                home_lock(settings, wait=False, on_wait=_never_called) as place,
+                lease(database, scope, place, wait=False, on_wait=_never_called),
+                _ingest_engines(settings, database, embedder, project) as engines,
+            ):
+                queue.fence = database.fence
+                try:
+                    yield engines
+                finally:
+                    queue.fence = None
+
+        yield UploadResources(_stores(settings, queue), open_engines)
+
+
+def _never_called() -> None:
+    raise AssertionError("nobody waits here")
+
+
+def _written_together(settings: Settings, project: UUID | None) -> UUID | None:
+    """What is written by one process at a time: a project, or None for everything, as in the embedded index."""
+    return None if settings.index_engine == "embedded" else project
+
+
+@asynccontextmanager
+async def home_lock(settings: Settings, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[str]:
+    """Lock the home folder, unless nothing in it is written; yields the name of the lock, if there is one."""
+    if settings.database_url and settings.index_engine != "embedded":
+        yield ""
+        return
+    async with writer_lock(settings.home, wait=wait, on_wait=on_wait) as place:
         home.remove_leftovers(settings)
-        async with _ingest_engines(settings, database, embedder, project) as engines:
-            yield engines
+        yield place
+
+
+def lease(
+    database: Database, project: UUID | None, place: str, *, wait: bool, on_wait: Callable[[], None]
+) -> AbstractAsyncContextManager[None]:
+    last_out = SqlLibrary(database).clean_up
+    return sole_writer(database, project, place=place, wait=wait, on_wait=on_wait, last_out=last_out)
 
 
 async def indexed_projects(settings: Settings) -> list[UUID | None]:
@@ -184,16 +249,20 @@ class Stores:
 async def open_stores(settings: Settings, *, database_may_fail: bool = False) -> AsyncIterator[Stores]:
     """The stores only: no model, no index, no lock."""
     async with home.open_database(settings, may_fail=database_may_fail) as database:
-        yield Stores(
-            library=open_library(settings, database),
-            sessions=SqlSessions(database),
-            keys=SqlKeys(database),
-            uploads=SqlUploads(database),
-            projects=SqlProjects(database),
-            gaps=SqlGaps(database),
-            ingests=SqlIngests(database),
-            evaluations=SqlEvaluations(database),
-        )
+        yield _stores(settings, database)
+
+
+def _stores(settings: Settings, database: Database) -> Stores:
+    return Stores(
+        library=open_library(settings, database),
+        sessions=SqlSessions(database),
+        keys=SqlKeys(database),
+        uploads=SqlUploads(database),
+        projects=SqlProjects(database),
+        gaps=SqlGaps(database),
+        ingests=SqlIngests(database),
+        evaluations=SqlEvaluations(database),
+    )
 
 
 def open_library(settings: Settings, database: Database, *, project: UUID | None = None) -> SqlLibrary:

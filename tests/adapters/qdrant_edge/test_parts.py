@@ -1,9 +1,10 @@
 """A generation of several parts answers as one of a single part, and a change copies only the parts that it hits."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 from uuid import UUID, uuid5
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from citewell.adapters.qdrant_edge import Limits, QdrantEdgeBuilder, QdrantEdgeIndex
 from citewell.adapters.qdrant_edge.sparse_files import checksum
-from citewell.models import Chunk, Filters, Passage, Project, Vector, chunk_id, content_hash
+from citewell.models import Chunk, Filters, Project, Vector, chunk_id, content_hash
 from citewell.ports import Change, Embedding, Entry
 
 pytestmark = pytest.mark.anyio
@@ -23,6 +24,10 @@ GRAPHS = Limits(part_chunks=30, graph_chunks=60, graph_kilobytes=1)
 ONE_PART = Limits(graph_chunks=10**9)
 WORDS = [f"{word}{number}" for number in range(6) for word in ("pump", "valve", "rotor", "hose", "tank")]
 SHARES = np.array([1 / (rank + 1) for rank in range(len(WORDS))])
+
+
+Answers: TypeAlias = list[tuple[list[tuple[str, float]], tuple[int, list[int]]]]
+"""Ids and scores of what each question finds, and the counts of its words."""
 
 
 @dataclass
@@ -41,7 +46,7 @@ class Store:
         await self.builder.publish(generation)
         return generation
 
-    async def answers(self) -> list[tuple[list[tuple[str, float]], tuple[int, list[int]]]]:
+    async def answers(self) -> Answers:
         """What is found for some questions, in every project and with a filter, and how often words were counted."""
         found = []
         for number in range(0, 40, 5):
@@ -49,12 +54,35 @@ class Store:
                 vector, words = vectors_of(number)[0], f"{WORDS[number % 10]} {WORDS[number % 7]} word{number}"
                 passages = await self.index.search(project, vector=vector, words=words, limit=10, filters=filters)
                 counts = await self.index.frequencies(project, words.split(), filters=filters)
-                found.append((_closed(passages), counts))
+                found.append(([(passage.chunk.id, round(passage.cosine, 4)) for passage in passages], counts))
         return found
 
 
-def _closed(passages: Sequence[Passage]) -> list[tuple[str, float]]:
-    return [(passage.chunk.id, round(passage.cosine, 4)) for passage in passages]
+StoreMaker: TypeAlias = Callable[[str, Limits], Store]
+
+
+@pytest.fixture
+async def make_store(tmp_path: Path) -> AsyncIterator[StoreMaker]:
+    """Makes stores over folders by name; closes them."""
+    made: list[Store] = []
+
+    def make(folder: str, limits: Limits) -> Store:
+        made.append(Store(tmp_path / folder, limits))
+        return made[-1]
+
+    yield make
+    for store in made:
+        await store.index.close()
+
+
+def check_alike(found: Answers, expected: Answers, *, exact: bool) -> None:
+    """Graphs are made at random, and may miss a hit; what they find has the same scores."""
+    if exact:
+        assert found == expected
+        return
+    assert [counts for _, counts in found] == [counts for _, counts in expected]
+    missed = sum(len({*ours} - {*theirs}) for (theirs, _), (ours, _) in zip(found, expected, strict=True))
+    assert missed <= 0.05 * sum(len(passages) for passages, _ in expected)
 
 
 async def _each(changes: Sequence[Change]) -> AsyncIterator[Change]:
@@ -125,8 +153,8 @@ def inodes(folder: Path, part: str, segments: set[str]) -> set[int]:
 
 
 @pytest.mark.parametrize("limits", [SMALL, GRAPHS], ids=["flat", "graphs"])
-async def test_several_parts_answer_as_one_does_after_any_changes(tmp_path: Path, limits: Limits) -> None:
-    one, several = Store(tmp_path / "one", ONE_PART), Store(tmp_path / "several", limits)
+async def test_several_parts_answer_as_one_does_after_any_changes(make_store: StoreMaker, limits: Limits) -> None:
+    one, several = make_store("one", ONE_PART), make_store("several", limits)
     steps = [
         added(0, 115),
         [
@@ -141,15 +169,13 @@ async def test_several_parts_answer_as_one_does_after_any_changes(tmp_path: Path
     bases: list[int | None] = [None, None]
     for step in steps:
         bases = [await store.publish(*step, base=base) for store, base in zip((one, several), bases, strict=True)]
-        assert await several.answers() == await one.answers()
+        check_alike(await several.answers(), await one.answers(), exact=limits is SMALL)
     assert len(segments_of(one, bases[0] or 0)) == 1
     assert len(segments_of(several, bases[1] or 0)) > 2
-    for store in (one, several):
-        await store.index.close()
 
 
-async def test_parts_without_a_change_are_linked_and_none_of_their_bytes_change(tmp_path: Path) -> None:
-    store = Store(tmp_path / "index", GRAPHS)
+async def test_parts_without_a_change_are_linked_and_none_of_their_bytes_change(make_store: StoreMaker) -> None:
+    store = make_store("index", GRAPHS)
     first = await store.publish(*added(0, 75))
     before = contents(store.folder / str(first))
     await store.answers()  # the first generation stays open while the next one is built from it, and read
@@ -171,18 +197,17 @@ async def test_parts_without_a_change_are_linked_and_none_of_their_bytes_change(
     await store.answers()
     await reader.frequencies(OURS, [])
     await reader.close()
-    await store.index.close()
     assert contents(store.folder / str(second)) == after
     shared = [path for path in after if "/segments/" in path and before.get(path) == after[path]]
     assert len(shared) > 100
 
 
-async def test_a_second_reader_links_the_files_for_itself_and_leaves_nothing(tmp_path: Path) -> None:
-    store = Store(tmp_path / "index", SMALL)
+async def test_a_second_reader_links_the_files_for_itself_and_leaves_nothing(make_store: StoreMaker) -> None:
+    store = make_store("index", SMALL)
     await store.publish(*added(0, 50))
     await store.index.frequencies(OURS, [])
     before = contents(store.folder)
-    second = Store(tmp_path / "index", SMALL)
+    second = make_store("index", SMALL)
     assert await second.answers() == await store.answers()
     own = [*store.folder.glob("1.reader-*/shard/segments/*/vector_storage-dense/vectors/chunk_0.mmap")]
     assert own
@@ -195,30 +220,26 @@ async def test_a_second_reader_links_the_files_for_itself_and_leaves_nothing(tmp
     assert await store.builder.leftovers() == [dead.name]
     await store.builder.remove_leftovers()
     assert not dead.exists()
-    await store.index.close()
 
 
-async def test_an_index_gets_graphs_once_it_is_large_and_keeps_finding_the_same(tmp_path: Path) -> None:
-    store = Store(tmp_path / "index", GRAPHS)
+async def test_an_index_gets_graphs_once_it_is_large_and_keeps_finding_the_same(make_store: StoreMaker) -> None:
+    store = make_store("index", GRAPHS)
     small = await store.publish(*added(0, 50))
     assert not graphs(store, small)
     large = await store.publish(*added(50, 80), base=small)
     assert len(graphs(store, large)) == 3, "each part has one, and those that were there before got one too"
-    exact = Store(tmp_path / "exact", ONE_PART)
+    exact = make_store("exact", ONE_PART)
     await exact.publish(*added(0, 80))
-    assert await store.answers() == await exact.answers()
-    for each in (store, exact):
-        await each.index.close()
+    check_alike(await store.answers(), await exact.answers(), exact=False)
 
 
 def graphs(store: Store, generation: int) -> list[Path]:
     return list((store.folder / str(generation)).rglob("graph.bin"))
 
 
-async def test_an_index_that_loses_all_its_chunks_is_empty_and_not_missing(tmp_path: Path) -> None:
-    store = Store(tmp_path / "index", SMALL)
+async def test_an_index_that_loses_all_its_chunks_is_empty_and_not_missing(make_store: StoreMaker) -> None:
+    store = make_store("index", SMALL)
     base = await store.publish(*added(0, 50))
     await store.publish(Change(remove=[document(number) for number in range(0, 50, 10)]), base=base)
     assert await store.index.frequencies(OURS, ["pump"]) == (0, [0])
     assert await store.index.search(OURS, vector=vectors_of(1)[0], words="pump", limit=5) == ()
-    await store.index.close()

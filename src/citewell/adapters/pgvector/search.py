@@ -13,6 +13,7 @@ from citewell.adapters.pgvector.tables import PREFIX_CHARACTERS, Generation, hal
 from citewell.models import Filters
 
 CANDIDATES = 50  # from each of the two searches, before fusion
+_SPARE = 10  # of the chunks that the counts promise, some may have been removed
 _RRF_K = 10  # as the embedded index has it, with the first at position 0
 
 Parameters = Mapping[str, Any]
@@ -80,7 +81,7 @@ class WordQuery:
         expected = 0
         for number, count in enumerate(self.frequencies, 1):
             expected += count
-            if expected >= 4 * CANDIDATES:
+            if expected >= CANDIDATES + _SPARE:
                 return number
         return len(self.terms)
 
@@ -110,13 +111,15 @@ def best_by_words(generation: Generation, query: WordQuery, number: int) -> str:
         f"({term}, CAST({idf!r} AS double precision))"
         for term, idf in zip(query.terms[:number], query.idf[:number], strict=True)
     )
+    by_term = "posting.weight * chosen.idf"
+    score, grouping = (f"sum({by_term})", "GROUP BY posting.no") if number > 1 else (by_term, "")
     return f"""
         WITH considered AS MATERIALIZED (
-            SELECT posting.no, sum(posting.weight * chosen.idf) AS score
+            SELECT posting.no, {score} AS score
             FROM (VALUES {chosen}) AS chosen (term, idf)
             JOIN {generation.table("postings")} p ON p.term = chosen.term AND p.generation <= {generation.number},
             unnest(p.numbers, p.weights) AS posting (no, weight)
-            GROUP BY posting.no ORDER BY score DESC, posting.no LIMIT :considered
+            {grouping} ORDER BY score DESC, posting.no LIMIT :considered
         ), least AS (SELECT count(*) AS considered, min(score) AS score FROM considered)
         SELECT c.no, considered.score + {query.score("c", without=number)} AS score,
             CASE WHEN least.considered = :considered THEN least.score ELSE 0 END AS least
@@ -187,14 +190,17 @@ def nearest_by_index(generation: Generation, allowed: Allowed) -> str:
 
 
 def fused(generation: Generation, nearest: str) -> str:
-    """The best chunks by both searches, with their vectors; `:by_words` are the numbers of the best by words."""
+    """The best chunks by both searches, with their vectors; `:by_words` are the numbers of the best by words.
+
+    In single precision, as in the embedded index: sums of other ranks may be equal, and are then ordered by id.
+    """
     return f"""
         WITH by_meaning AS MATERIALIZED ({nearest}), ranked AS (
             SELECT no, row_number() OVER (ORDER BY distance, no) - 1 AS position FROM by_meaning
             UNION ALL
             SELECT no, place - 1 FROM unnest(CAST(:by_words AS bigint[])) WITH ORDINALITY AS words (no, place)
         ), best AS (
-            SELECT no, sum(1 / CAST({_RRF_K} + position AS double precision)) AS score FROM ranked GROUP BY no
+            SELECT no, sum(CAST(1 AS real) / CAST({_RRF_K} + position AS real)) AS score FROM ranked GROUP BY no
         )
         SELECT CAST(c.payload AS text) AS payload, (SELECT count(*) FROM by_meaning) AS near, (
             SELECT array_agg(vector_send(w.embedding) ORDER BY w.place)

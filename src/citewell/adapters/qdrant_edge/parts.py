@@ -44,9 +44,9 @@ _RECORD, _DOCUMENTS = "part.json", "documents.npy"
 class Limits:
     """Sizes at which an index is built differently."""
 
-    part_chunks: int = 50_000
-    """A part has at most so many. An engine's segment under construction takes about 1.1 MB for each MB of text, so
-    this is some 150 MB; and with fewer, a large index would have many segments, each of which costs every question."""
+    part_chunks: int = 25_000
+    """A part has at most so many. Under construction, the engine takes 17.5 kB for a chunk of 400 words (docs/log.md),
+    so this is some 450 MB, and the vectors. With fewer, a large index would have more graphs for a question to walk."""
     graph_chunks: int = 50_000
     """An index with more gets graphs (HNSW) and quantized vectors. Below, comparing a question with every vector takes
     less than 40 ms (76 ms for 100,000 chunks of five windows, docs/log.md), is exact, and needs no building."""

@@ -6,6 +6,7 @@ from citewell.adapters.sql.insights import SqlEvaluations, SqlGaps, SqlIngests
 from citewell.adapters.sql.keys import SqlKeys
 from citewell.adapters.sql.library import SqlLibrary
 from citewell.adapters.sql.projects import SqlProjects
+from citewell.adapters.sql.queue import SqlUploads, sole_writer
 from citewell.adapters.sql.sessions import SqlSessions
 from citewell.adapters.sql.sqlite_file import (
     BackupContents,
@@ -20,7 +21,6 @@ from citewell.adapters.sql.sqlite_file import (
 )
 from citewell.adapters.sql.tables import generation_of
 from citewell.adapters.sql.transfer import copy_database
-from citewell.adapters.sql.uploads import SqlUploads
 
 __all__ = [
     "BackupContents",
@@ -42,6 +42,7 @@ __all__ = [
     "has_documents",
     "replace_database",
     "set_aside",
+    "sole_writer",
     "staged_copy",
     "unusable",
     "write_backup",

@@ -8,13 +8,13 @@ import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 from sqlalchemy import (
     ColumnElement,
-    Delete,
     Insert,
     Select,
     Table,
@@ -27,16 +27,19 @@ from sqlalchemy import (
     text,
     true,
 )
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from citewell.adapters.sql import tables
 from citewell.adapters.sql.chunks import batches, surroundings, text_hash, to_chunk, to_row, trace
 from citewell.adapters.sql.database import Database, storable
+from citewell.adapters.sql.queue import guard, several_write
 from citewell.adapters.sql.tables import generation_of
 from citewell.models import Chunk, Document, DocumentSummary, KnownDocument, Project, Surroundings, Trace
 from citewell.ports import Embedding
 from citewell.similarity_scale import SimilarityScale
 
 _SCALE = "similarity_scale of "  # and the model
+_EMBEDDINGS_LEFT = "unused_embeddings"
 
 
 class SqlLibrary:
@@ -138,7 +141,10 @@ class SqlLibrary:
                 }
             )
             chunk_rows.extend(to_row(chunk) for chunk in document_chunks)
+        text_rows.sort(key=itemgetter("hash"))  # two writers that wait for each other's texts would wait forever
         async with self._database.writing() as connection:
+            if self._database.dialect == "postgresql":
+                await guard(connection, shared=True)  # a text may be there already, and must not be deleted now
             project_row = self._database.insert(tables.projects).values(
                 id=project.id, name=project.name, created_at=now
             )
@@ -167,8 +173,7 @@ class SqlLibrary:
             ):
                 await connection.execute(insert(table).from_select(list(table.c.keys()), select(staged).where(where)))
                 await connection.execute(delete(staged).where(where))
-            for unused_rows in _delete_unused():
-                await connection.execute(unused_rows)
+            await self._delete_unused(connection)
             await connection.execute(self._set_fact(generation_of(self._project, self._engine), str(generation)))
             await connection.execute(delete(tables.facts).where(self._outdated_generations()))
 
@@ -186,6 +191,25 @@ class SqlLibrary:
             return name.startswith(f"{together} of ")
         of_project = name.startswith(generation_of(self._project))
         return (name == together) | (of_project & (name != generation_of(self._project, self._engine)))
+
+    async def _delete_unused(self, connection: AsyncConnection) -> None:
+        """Delete texts and embeddings that no document has any more.
+
+        Another process may have read embeddings, or stored some, for documents that it has not staged yet. Then they
+        stay until the last process that writes is done.
+        """
+        if self._database.dialect == "postgresql":
+            await guard(connection)
+            if await several_write(connection):
+                await connection.execute(delete(tables.texts).where(_UNUSED_TEXT))
+                await connection.execute(self._set_fact(_EMBEDDINGS_LEFT, "yes"))
+                return
+        await _delete_unused(connection)
+
+    async def clean_up(self, connection: AsyncConnection) -> None:
+        """Delete embeddings that were left because several processes were writing; now none is."""
+        if await connection.scalar(select(tables.facts.c.value).where(tables.facts.c.name == _EMBEDDINGS_LEFT)):
+            await _delete_unused(connection)
 
     def _set_fact(self, name: str, value: str) -> Insert:
         fact = self._database.insert(tables.facts).values(name=name, value=value)
@@ -280,7 +304,7 @@ class SqlLibrary:
                 "spans": json.dumps(embedding.spans),
                 "vectors": embedding.vectors.astype("<f4").tobytes(),
             }
-            for key, embedding in embeddings.items()
+            for key, embedding in sorted(embeddings.items())  # in one order, as texts are
         ]
         if rows:
             async with self._database.writing() as connection:
@@ -312,9 +336,10 @@ def _with_text(document_id: UUID) -> Select[Any]:
     )
 
 
-def _delete_unused() -> list[Delete]:
-    """Statements that delete texts and embeddings which no document has any more."""
-    return [delete(tables.texts).where(_UNUSED_TEXT), delete(tables.embeddings).where(_UNUSED_EMBEDDING)]
+async def _delete_unused(connection: AsyncConnection) -> None:
+    await connection.execute(delete(tables.texts).where(_UNUSED_TEXT))
+    await connection.execute(delete(tables.embeddings).where(_UNUSED_EMBEDDING))
+    await connection.execute(delete(tables.facts).where(tables.facts.c.name == _EMBEDDINGS_LEFT))
 
 
 _UNUSED_TEXT = ~exists().where(tables.documents.c.text_hash == tables.texts.c.hash) & ~exists().where(

@@ -18,7 +18,7 @@ from citewell.errors import DatabaseUnusable
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest revision in `migrations/versions`; it has the tables of `tables.py`."""
 
 _BEFORE_ALEMBIC = "0001"  # revision of a database that has tables but no revision number

@@ -250,3 +250,12 @@ evaluations = Table(
     Column("questions", Integer, nullable=False),
     Column("scores", _Json, nullable=False),
 )
+# Who may write to a project, or to everything: see `queue/leases.py`. Empty in SQLite.
+leases = Table(
+    "leases",
+    tables,
+    Column("name", String, primary_key=True),
+    Column("holder", Uuid, nullable=False),
+    Column("place", String, nullable=False),
+    Column("expires_at", Utc, nullable=False),
+)

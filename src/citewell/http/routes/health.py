@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -58,7 +58,7 @@ async def _services(request: Request) -> list[ServiceHealth]:
     llm = asyncio.create_task(_probe_llm(engines.writer))
     services = await asyncio.gather(
         _probe("vector_store", _check_index(engines.index, project)),
-        _probe("database", _check_database(answers.library, state.settings.home)),
+        _probe("database", _check_database((answers.library, state.stores.library), state.settings.home)),
         _probe("embedder", engines.embedder.embed_query("health")),
     )
     return [*services, await llm]
@@ -86,8 +86,9 @@ async def _check_index(index: Index, project: UUID) -> dict[str, str | int] | No
     return dict(await index.details()) if isinstance(index, ReportsDetails) else None
 
 
-async def _check_database(library: Library, home: Path) -> None:
-    await library.generation()
+async def _check_database(libraries: Sequence[Library], home: Path) -> None:
+    """Each of them has connections of its own, and may have run out of them."""
+    await asyncio.gather(*(library.generation() for library in libraries))
     try:
         free_bytes = (await asyncio.to_thread(shutil.disk_usage, home)).free
     except FileNotFoundError:

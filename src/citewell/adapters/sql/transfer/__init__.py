@@ -20,6 +20,8 @@ _CONTENT = (
     *(tables.documents, tables.sessions, tables.conversations, tables.keys),
     *(tables.uploads, tables.gaps, tables.evaluations),
 )
+# A lease is the right of a running process to write, the one that copies included.
+_TABLES = [table for table in tables.tables.sorted_tables if table is not tables.leases]
 _ROWS = 500  # read and written together
 _FEW_ROWS = {"uploads": 1, "texts": 20, "embeddings": 100}  # a row may be a file, a book, or the vectors of a chunk
 # What another program's tables may leave out, and ours may not.
@@ -45,7 +47,7 @@ async def copy_database(
                 "deleted, a SQLite file is kept under another name)"
             )
         await _empty(writer)
-        counts = {table: await _count(reader, table) for table in tables.tables.sorted_tables}
+        counts = {table: await _count(reader, table) for table in _TABLES}
         copied, checked = _Counter(copying, sum(counts.values())), _Counter(checking, sum(counts.values()))
         digests = {table: await _copy(table, reader, writer, copied) for table in counts}
         for table, digest in digests.items():
@@ -101,7 +103,7 @@ async def _has_content(connection: AsyncConnection) -> bool:
 
 
 async def _empty(connection: AsyncConnection) -> None:
-    for table in reversed(tables.tables.sorted_tables):
+    for table in reversed(_TABLES):
         await connection.execute(delete(table))
 
 

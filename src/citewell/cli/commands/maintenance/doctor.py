@@ -30,7 +30,9 @@ async def doctor(fix: bool, vacuum: bool) -> None:
         sys.exit(1)
     faults, remaining = [], []
     for project in await wiring.indexed_projects(settings):
-        async with wiring.open_for_ingest(settings, project=project, wait=True, on_wait=lambda: None) as engines:
+        async with wiring.open_for_ingest(
+            settings, project=project, alone=True, wait=True, on_wait=lambda: None
+        ) as engines:
             found, left = await _examine(engines, fix=fix, vacuum=vacuum)
         faults += found
         remaining += left

@@ -76,8 +76,8 @@ async def _move_index(engine: "IndexEngine", *, source: "IndexEngine | None", re
         click.echo(f"The index in {moved.source} is deleted.")
     else:
         click.echo(f"The index in {moved.source} is still there; --remove-source deletes it.")
-    if settings.index_engine != engine:
-        click.echo(f"Now set CITEWELL_INDEX={engine}, and start servers again.")
+    change = f"Now set CITEWELL_INDEX={engine}, and start" if settings.index_engine != engine else "Now start"
+    click.echo(f"{change} servers again.")
 
 
 async def _move_database(to: str, *, overwrite: bool, wait: bool) -> None:
