@@ -27,6 +27,7 @@ class Store:
     make_builder: Callable[[UUID | None], IndexBuilder]
     other: "Callable[..., Store]"
     builder_is_for_one_project: bool
+    connections: Sequence[QdrantServer] = ()
     database: Database | None = None
     _builders: dict[UUID | None, IndexBuilder] = field(default_factory=dict)
 
@@ -57,6 +58,8 @@ class Store:
         await self.index.close()
         for builder in self._builders.values():
             await builder.close()
+        for connection in self.connections:
+            await connection.close()
         if self.database:
             await self.database.close()
 
@@ -74,15 +77,29 @@ def embedded(folder: Path, model: str = "test") -> Store:
     )
 
 
-def on_qdrant(connect: Callable[[RetryPolicy], QdrantServer], name: str, model: str = "test") -> Store:
+def on_qdrant(connect: Callable[[RetryPolicy], QdrantServer], name: str) -> Store:
+    """A store on a server. Closing it closes all connections, also of stores that were opened beside it."""
+    opened: list[QdrantServer] = []
+
+    def connect_once(policy: RetryPolicy) -> QdrantServer:
+        opened.append(connect(policy))
+        return opened[-1]
+
+    return _on_qdrant(connect_once, opened, name, "test")
+
+
+def _on_qdrant(
+    connect: Callable[[RetryPolicy], QdrantServer], opened: list[QdrantServer], name: str, model: str
+) -> Store:
     options = CollectionOptions(alias=name, replicas=1, shards=1)
     return Store(
         index=QdrantIndex(connect(READING), options, model=model, dimensions=SIZE),
         make_builder=lambda project: QdrantBuilder(
             connect(WRITING), options, project=project or OURS, model=model, dimensions=SIZE
         ),
-        other=lambda model="test": on_qdrant(connect, name, model),
+        other=lambda model="test": _on_qdrant(connect, opened, name, model),
         builder_is_for_one_project=True,
+        connections=opened,
     )
 
 

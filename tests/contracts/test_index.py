@@ -1,6 +1,7 @@
 """What every Index and its IndexBuilder promise."""
 
 import os
+import warnings
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from qdrant_client import AsyncQdrantClient
+from qdrant_client import QdrantClient
 
 from citewell.adapters.qdrant import QdrantServer
 from citewell.adapters.sql import Database
@@ -63,14 +64,16 @@ def open_qdrant_rest() -> Iterator[Store]:
 
 
 @pytest.fixture
-async def open_qdrant() -> AsyncIterator[Store]:
+def open_qdrant() -> Iterator[Store]:
+    """On a real server, which is left as it was."""
     url, key, name = os.environ["REAL_QDRANT_URL"], os.environ.get("REAL_QDRANT_API_KEY"), f"test-{uuid4().hex[:12]}"
     yield on_qdrant(lambda policy: QdrantServer.at(url, key=key, policy=policy), name)
-    client = AsyncQdrantClient(url, api_key=key, check_compatibility=False)
-    for collection in (await client.get_collections()).collections:
+    with warnings.catch_warnings(action="ignore"):  # of a key without TLS
+        client = QdrantClient(url, api_key=key, check_compatibility=False)
+    for collection in client.get_collections().collections:
         if collection.name.startswith(f"{name}-"):
-            await client.delete_collection(collection.name)
-    await client.close()
+            client.delete_collection(collection.name)
+    client.close()
 
 
 @pytest.fixture(
