@@ -125,17 +125,19 @@ def best_by_words(generation: Generation, query: WordQuery, number: int) -> str:
         f"({term}, CAST({idf!r} AS double precision))"
         for term, idf in zip(query.terms[:number], query.idf[:number], strict=True)
     )
-    score, narrowed = "posting.weight * chosen.idf", "WHERE"
+    score, narrowed = "weight * idf", "WHERE"
     if number > 1:
-        score, narrowed = f"sum({score})", "GROUP BY posting.no HAVING"
+        score, narrowed = f"sum({score})", "GROUP BY no HAVING"
+    # To unnest the arrays in FROM takes half as long again: there they are stored first.
     return f"""
         WITH considered AS MATERIALIZED (
-            SELECT posting.no, {score} AS score
-            FROM (VALUES {chosen}) AS chosen (term, idf)
-            JOIN {generation.table("postings")} p ON p.term = chosen.term AND p.generation <= {generation.number},
-            unnest(p.numbers, p.weights) AS posting (no, weight)
+            SELECT no, {score} AS score FROM (
+                SELECT unnest(p.numbers) AS no, unnest(p.weights) AS weight, chosen.idf
+                FROM (VALUES {chosen}) AS chosen (term, idf)
+                JOIN {generation.table("postings")} p ON p.term = chosen.term AND p.generation <= {generation.number}
+            ) AS posting
             {narrowed} {score} >= CAST(:floor AS double precision)
-            ORDER BY score DESC, posting.no LIMIT :considered
+            ORDER BY score DESC, no LIMIT :considered
         ), least AS (SELECT count(*) AS considered, min(score) AS score FROM considered)
         SELECT c.no, considered.score + {query.score("c", without=number)} AS score,
             CASE WHEN least.considered = :considered THEN least.score ELSE 0 END AS least
