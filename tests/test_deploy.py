@@ -22,7 +22,6 @@ ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
 VARIABLES = {variable(name): name for name in Settings.model_fields}
 # Options that the image's commands have, defined elsewhere.
-PENDING_FLAGS = {"--no-worker", "--forever"}
 FORM_BYTES = 100_000  # what the server allows a form around its file
 
 Instruction = tuple[str, str]
@@ -92,7 +91,7 @@ def test_every_command_exists_with_its_options() -> None:
     assert len(found) == 5
     for name, *options in found:
         command = main.commands[name]
-        known = {option for parameter in command.params for option in parameter.opts} | PENDING_FLAGS
+        known = {option for parameter in command.params for option in parameter.opts}
         assert set(options) <= known, name
 
 
@@ -367,10 +366,3 @@ def test_the_sizing_guide_s_tables_follow_from_its_formulas() -> None:
 def test_the_reader_of_dockerfiles_joins_lines_and_drops_comments() -> None:
     text = "# a\nFROM x AS y\nRUN a && \\\n    b\n# c\nENV A=1 \\\n    B=2\n"
     assert instructions(text) == [("FROM", "x AS y"), ("RUN", "a && b"), ("ENV", "A=1 B=2")]
-
-
-def test_pending_options_are_not_there_yet() -> None:
-    """One that is there now is to be checked like all others."""
-    known = {option for name in ("serve", "worker") for one in main.commands[name].params for option in one.opts}
-    assert not PENDING_FLAGS & known, "take it off PENDING_FLAGS"
-    assert isinstance(main, click.Group)

@@ -1,7 +1,11 @@
-"""The index in PostgreSQL for benchmarks: a server of its own or DATABASE_URL, and a builder for several projects."""
+"""The index in PostgreSQL for benchmarks: in DATABASE_URL, or on a server that lasts as long as the benchmark.
 
+`build_in_postgres` takes chunks of several projects in one go, as the embedded index does.
+"""
+
+import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from uuid import UUID
@@ -27,16 +31,18 @@ SERVER_SETTINGS = {
 
 
 @contextmanager
-def database_url() -> Iterator[str]:
-    """DATABASE_URL, or an empty database on a server that lasts as long as the context."""
+def server() -> Iterator[str]:
+    """The URL of a database, which is in DATABASE_URL for processes that are started meanwhile."""
     if url := os.environ.get("DATABASE_URL"):
         yield url
         return
-    server = PostgresServer(settings=SERVER_SETTINGS)
+    own = PostgresServer(settings=SERVER_SETTINGS)
     try:
-        yield server.create(name="scaling")
+        os.environ["DATABASE_URL"] = own.create(name="scaling")
+        yield os.environ["DATABASE_URL"]
     finally:
-        server.remove()
+        os.environ.pop("DATABASE_URL", None)
+        own.remove()
 
 
 def index_in_postgres(url: str, *, model: str, dimensions: int) -> PgVectorIndex:
@@ -44,18 +50,32 @@ def index_in_postgres(url: str, *, model: str, dimensions: int) -> PgVectorIndex
 
 
 async def build_in_postgres(
-    url: str, projects: Sequence[UUID], changes: Callable[[], AsyncIterator[Change]], *, model: str, dimensions: int
+    url: str, projects: Sequence[UUID], changes: AsyncIterator[Change], *, model: str, dimensions: int
 ) -> None:
-    """Publish an index for each project from changes that have the chunks of all of them, made anew for each."""
+    """Publish an index for each project from changes that have the chunks of all of them."""
     database = await Database.open(url, statement_seconds=_BUILD_SECONDS)
+    queues: dict[UUID, asyncio.Queue[Change | None]] = {project: asyncio.Queue(1) for project in projects}
+
+    async def share() -> None:
+        async for change in changes:
+            for project, queue in queues.items():
+                entries = [entry for entry in change.entries if entry.project == project]
+                await queue.put(replace(change, entries=entries))
+        for queue in queues.values():
+            await queue.put(None)
 
     async def of(project: UUID) -> AsyncIterator[Change]:
-        async for change in changes():
-            yield replace(change, entries=[entry for entry in change.entries if entry.project == project])
+        while (change := await queues[project].get()) is not None:
+            yield change
 
-    for project in projects:
+    async def build(project: UUID) -> None:
         builder = PgVectorBuilder(database, project, model=model, dimensions=dimensions)
         await builder.publish(await builder.stage(of(project), base=None))
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(share())
+        for project in projects:
+            tasks.create_task(build(project))
     await database.close()
 
 

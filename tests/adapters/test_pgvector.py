@@ -237,6 +237,16 @@ async def test_a_user_who_may_not_install_pgvector_learns_who_may(postgres_serve
     await database.close()
 
 
+async def test_a_server_without_pgvector_says_what_to_install(postgres_server: PostgresServer) -> None:
+    url = postgres_server.create()
+    name = url.rsplit("/", 1)[-1]
+    postgres_server.run(f"ALTER DATABASE {name} SET extension_control_path = '/nowhere'")
+    database = Database(url)
+    with pytest.raises(IndexUnavailable, match="no pgvector: install it on its server"):
+        await PgVectorBuilder(database, OURS, model="test", dimensions=SIZE).stage(each([]), base=None)
+    await database.close()
+
+
 def test_without_a_database_the_missing_variable_is_named(home: Path) -> None:
     with pytest.raises(SettingsError, match="needs DATABASE_URL"):
         wiring.check_settings(settings_for(home, index="postgres"))

@@ -7,10 +7,10 @@ import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -196,28 +196,34 @@ async def _best_by_words(
 ) -> list[int]:
     """The numbers of the best chunks by BM25, best first; exactly those of a search that scores every chunk.
 
-    Chunks with one of the rarest terms are scored first. If the last of the best scores more than all other terms can
-    give, no chunk that has only those belongs to the best.
+    The best of the chunks with one of the rarest terms give a score that the others have to reach. What cannot reach
+    it by the other terms need not be scored.
     """
     terms = [signed(term) for term in query_terms(words)[0]]
     counts = await _word_counts(connection, generation, terms)
     query = WordQuery.weighted(terms, {term: chunks for term, (chunks, _) in counts.items()}, generation.chunks or 0)
-    number, considered = query.first_attempt, _MIN_CONSIDERED
-    while query.terms:
+    if not query.terms:
+        return []
+
+    async def score(number: int, floor: float, considered: int) -> Sequence[Row[Any]]:
         if allowed.parameters:
-            statement = search.best_allowed_by_words(generation, allowed, query, number)
-            rows = (await connection.execute(text(statement), allowed.parameters)).all()
+            statement, parameters = search.best_allowed_by_words(generation, allowed, query, number), allowed.parameters
         else:
             statement = search.best_by_words(generation, query, number)
-            rows = (await connection.execute(text(statement), {"considered": considered})).all()
-        last_score = rows[-1].score if len(rows) == search.CANDIDATES else 0.0
-        if (needed := query.needed(last_score)) > number:
-            number = needed
-        elif rows and rows[0].least and rows[0].least + query.most_without(number) > last_score:
-            considered *= 8  # one that was not considered may have more of the other terms
-        else:
-            return [row.no for row in rows]
-    return []
+            parameters = {"floor": floor, "considered": considered}
+        return (await connection.execute(text(statement), parameters)).all()
+
+    number, considered = query.first_attempt, _MIN_CONSIDERED
+    rows = await score(number, 0.0, considered)
+    to_reach = rows[-1].score if len(rows) == search.CANDIDATES else 0.0
+    if not query.is_exact(number, to_reach, rows[0].least if rows else 0.0):
+        number = query.sensible(to_reach)
+        rest = query.most_without(number)
+        rows = await score(number, to_reach - rest, considered if rest == 0 else search.ALL)
+        while rest == 0 and len(rows) < search.CANDIDATES and rows and rows[0].least:
+            considered *= 8  # many of the best are of another generation
+            rows = await score(number, 0.0, considered)
+    return [row.no for row in rows]
 
 
 async def _word_counts(

@@ -13,6 +13,8 @@ from citewell.adapters.pgvector.tables import PREFIX_CHARACTERS, Generation, hal
 from citewell.models import Filters
 
 CANDIDATES = 50  # from each of the two searches, before fusion
+ALL = 2**31  # more than there are
+_LOOK_UP_COST = 4  # of a term for each chunk of the lists that were read, against an entry of its own list
 _SPARE = 10  # of the chunks that the counts promise, some may have been removed
 _RRF_K = 10  # as the embedded index has it, with the first at position 0
 
@@ -89,6 +91,17 @@ class WordQuery:
         """How many of the rarest terms a chunk must have one of to reach a score: the others alone cannot give it."""
         return next((n for n in range(len(self.terms) + 1) if self.most_without(n) < score), len(self.terms))
 
+    def sensible(self, score: float) -> int:
+        """The same and those that are quicker read from their lists than looked up for each chunk that may need it."""
+        number = self.needed(score)
+        while number < len(self.terms) and self.frequencies[number] <= _LOOK_UP_COST * sum(self.frequencies[:number]):
+            number += 1
+        return number
+
+    def is_exact(self, number: int, score: float, least: float) -> bool:
+        """Whether no other chunk reaches a score: with none of the rarest terms, or with less than `least` by them."""
+        return self.needed(score) <= number and (least == 0 or least + self.most_without(number) <= score)
+
     def most_without(self, number: int) -> float:
         """More than a chunk can score by all terms but the rarest ones: a term gives its IDF times less than 1."""
         return sum(self.idf[number:])
@@ -105,21 +118,26 @@ class WordQuery:
 def best_by_words(generation: Generation, query: WordQuery, number: int) -> str:
     """The best chunks that have one of the rarest terms, and the score by these of the last one that was considered.
 
-    The lists of those terms give scores by them; the others are looked up for the `:considered` best ones.
+    The lists of those terms give scores by them. The other terms are looked up for those that score `:floor` or more,
+    and for no more than the `:considered` best ones.
     """
     chosen = ", ".join(
         f"({term}, CAST({idf!r} AS double precision))"
         for term, idf in zip(query.terms[:number], query.idf[:number], strict=True)
     )
-    by_term = "posting.weight * chosen.idf"
-    score, grouping = (f"sum({by_term})", "GROUP BY posting.no") if number > 1 else (by_term, "")
+    score, narrowed = "weight * idf", "WHERE"
+    if number > 1:
+        score, narrowed = f"sum({score})", "GROUP BY no HAVING"
+    # To unnest the arrays in FROM takes half as long again: there they are stored first.
     return f"""
         WITH considered AS MATERIALIZED (
-            SELECT posting.no, {score} AS score
-            FROM (VALUES {chosen}) AS chosen (term, idf)
-            JOIN {generation.table("postings")} p ON p.term = chosen.term AND p.generation <= {generation.number},
-            unnest(p.numbers, p.weights) AS posting (no, weight)
-            {grouping} ORDER BY score DESC, posting.no LIMIT :considered
+            SELECT no, {score} AS score FROM (
+                SELECT unnest(p.numbers) AS no, unnest(p.weights) AS weight, chosen.idf
+                FROM (VALUES {chosen}) AS chosen (term, idf)
+                JOIN {generation.table("postings")} p ON p.term = chosen.term AND p.generation <= {generation.number}
+            ) AS posting
+            {narrowed} {score} >= CAST(:floor AS double precision)
+            ORDER BY score DESC, no LIMIT :considered
         ), least AS (SELECT count(*) AS considered, min(score) AS score FROM considered)
         SELECT c.no, considered.score + {query.score("c", without=number)} AS score,
             CASE WHEN least.considered = :considered THEN least.score ELSE 0 END AS least
