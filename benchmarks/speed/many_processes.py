@@ -54,7 +54,7 @@ class Outcome:
     completed: int = 0
     failed: list[str] = field(default_factory=list)
     indexed_twice: list[str] = field(default_factory=list)
-    """Indexed more often than once by the workers; a killed one may have just finished."""
+    """By what the workers say, after each document that they have finished."""
     exchanges: int = 0
     exchanges_doubled: int = 0
     answers_that_differ: int = 0
@@ -145,6 +145,7 @@ class Clients:
         self._chance = random.Random(7)
         self.sessions = [str(uuid4()) for _ in range(max(1, outcome.questions // 50))]
         self._turn = 0
+        self.answered = 0
 
     async def create_projects(self) -> None:
         for name in PROJECTS[1:]:
@@ -163,6 +164,7 @@ class Clients:
             body = {"query": f"How often does part {number} turn?", "session_id": self.session_of(number)}
             key = {"Idempotency-Key": f"question {number}"}
             first = await self._send("POST", "/chat", json=body, headers=key)
+            self.answered += 1
             if self._chance.random() < _RETRIED:
                 self._outcome.sent_twice += 1
                 again = await self._send("POST", "/chat", json=body, headers=key)
@@ -221,7 +223,7 @@ async def measure(outcome: Outcome, fleet: Fleet, *, faults: "Faults | None" = N
         work = [clients.upload(uploads) for _ in range(_UPLOADING)] + [clients.ask(questions) for _ in range(_ASKING)]
         tasks = [asyncio.create_task(one) for one in work]
         if faults:
-            tasks.append(asyncio.create_task(faults.happen(fleet)))
+            tasks.append(asyncio.create_task(faults.happen(fleet, clients, outcome.questions)))
         await asyncio.gather(*tasks)
         await _until_indexed(clients, outcome.uploads)
         outcome.seconds = round(monotonic() - started_at, 1)
@@ -237,11 +239,13 @@ class Faults:
 
     restart_database: Callable[[], None]
 
-    async def happen(self, fleet: Fleet) -> None:
-        await asyncio.sleep(2)
+    async def happen(self, fleet: Fleet, clients: Clients, questions: int) -> None:
+        while clients.answered < questions // 3:
+            await asyncio.sleep(0.01)
         fleet.workers[0].send_signal(signal.SIGKILL)
         fleet.start_worker()
-        await asyncio.sleep(2)
+        while clients.answered < questions * 2 // 3:
+            await asyncio.sleep(0.01)
         await asyncio.to_thread(self.restart_database)
 
 

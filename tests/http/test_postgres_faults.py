@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -19,7 +19,7 @@ from citewell.errors import StoreUnavailable
 from citewell.models import Project
 from tests.conftest import Citewell, chunk_ids, ready, serving, settings_for
 from tests.fakes.postgres import PostgresServer
-from tests.http.live import live
+from tests.http.live import live, until
 
 QUESTIONS, UPLOADS = 32, 6
 DOCUMENTS = f"/api/v1/projects/{Project.named('default').id}/documents"
@@ -48,14 +48,6 @@ def _restart(server: PostgresServer) -> None:
     server.stop()
     sleep(0.3)
     server.start()
-
-
-def until(true: Callable[[], bool], what: str) -> None:
-    for _ in range(1200):
-        if true():
-            return
-        sleep(0.1)
-    raise AssertionError(what)
 
 
 def sent(client: httpx2.Client, method: str, path: str, **body: object) -> httpx2.Response:

@@ -198,6 +198,18 @@ def test_uploads_that_wait_together_are_published_together_and_never_past_a_dele
     assert (home / "index" / "CURRENT").read_text().strip() == "4", "old, three, its removal, last"
 
 
+def test_what_a_dead_worker_had_taken_together_is_tried_one_by_one(home: Path) -> None:
+    async def die() -> None:
+        async with wiring.open_stores(settings_for(home)) as stores:
+            assert all([await stores.uploads.claim() for _ in range(3)])
+
+    for number in range(3):
+        send(home, f"{number}.md", PUMPS)
+    asyncio.run(die())
+    assert list(work(home)) == ["0.md", "1.md", "2.md"]
+    assert (home / "index" / "CURRENT").read_text().strip() == "3", "one on which it died stops no other"
+
+
 def test_the_same_path_again_replaces_what_it_said(home: Path) -> None:
     send(home, "pumps.md", PUMPS)
     work(home)

@@ -4,11 +4,10 @@ import asyncio
 import os
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import sleep
 from typing import IO
 from uuid import uuid4
 
@@ -23,6 +22,7 @@ from citewell.ports import Embeddable, Embedding
 from tests.commands import Command
 from tests.conftest import PROJECT, chunk_ids, ready, serving
 from tests.fakes.postgres import PostgresServer
+from tests.http.live import until
 from tests.ingest.own_indexes import RECIPE, opener
 
 OURS, THEIRS = Project.named("ours"), Project.named("theirs")
@@ -153,14 +153,6 @@ def workers(home: Path, count: int) -> Iterator[list[Worker]]:
         for worker in started:
             ending.callback(worker.end, signal.SIGKILL)
         yield started
-
-
-def until(true: Callable[[], bool], what: str) -> None:
-    for _ in range(1200):
-        if true():
-            return
-        sleep(0.1)
-    raise AssertionError(what)
 
 
 def test_what_a_killed_worker_left_another_one_does_without_a_restart(url: str, home: Path) -> None:
