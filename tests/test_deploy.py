@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import yaml
 from fastapi.routing import iter_route_contexts
@@ -21,7 +20,6 @@ from tests.conftest import settings_for
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
 VARIABLES = {variable(name): name for name in Settings.model_fields}
-# Options that the image's commands have, defined elsewhere.
 FORM_BYTES = 100_000  # what the server allows a form around its file
 
 Instruction = tuple[str, str]
