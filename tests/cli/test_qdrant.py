@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
+from time import monotonic, sleep
 
 import httpx2
 import pytest
@@ -114,6 +115,30 @@ def test_health_reports_the_server_and_an_outage_is_an_error_without_its_url(
             assert KEY not in shown
         qdrant.faults.clear()
         assert httpx2.post(f"{address}/api/ask", json=body, timeout=30).status_code == 200, "it recovers by itself"
+
+
+def test_an_upload_is_indexed_on_the_server_and_a_deleted_one_leaves_it(
+    run: Run, qdrant: Qdrant, docs: Path, home: Path, environment: dict[str, str]
+) -> None:
+    run("ingest", str(docs))
+    with serving(home, **environment) as address:
+        documents = f"{address}/api/v1/projects/{Project.named('default').id}/documents"
+        file = ("taps.md", b"# Taps\n\nA tap drips when its washer is worn.\n", "text/markdown")
+        sent = httpx2.post(documents, files={"file": file}, timeout=30).json()
+        body = {"question": "When does a tap drip?"}
+        assert until(lambda: "washer" in httpx2.post(f"{address}/api/ask", json=body, timeout=60).text)
+        assert httpx2.delete(f"{documents}/{sent['documentId']}", timeout=60).is_success
+        assert until(lambda: not [text for text in texts(qdrant) if "washer" in text])
+
+
+def until(happens: Callable[[], object], *, seconds: float = 60) -> bool:
+    """Whether something happens in time."""
+    end = monotonic() + seconds
+    while not happens():
+        if monotonic() > end:
+            return False
+        sleep(0.1)
+    return True
 
 
 def killed_at(
