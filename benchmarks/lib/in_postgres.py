@@ -85,3 +85,14 @@ async def megabytes_in_postgres(url: str) -> float:
         size = await connection.scalar(text("SELECT pg_database_size(current_database())"))
     await database.close()
     return float(size or 0) / 1e6
+
+
+async def megabytes(url: str) -> float:
+    """What the tables of the index take on the disk, with their indexes."""
+    sizes = r"SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'index\_%'"
+    database = await Database.open(url)
+    try:
+        async with database.reading() as connection:
+            return float(await connection.scalar(text(sizes)) or 0) / 1e6
+    finally:
+        await database.close()

@@ -9,6 +9,7 @@ waits. What is measured is the index alone: nothing is parsed or embedded. Every
 its own; an index that is in the given home already is only asked. Recall compares the first ten that are found for a
 question without words with those of a comparison with every vector, computed by numpy. The latency is that of questions
 with words: hybrid. The processor time of the process says more than the clock where other work shares the machine.
+The engine `pgvector` uses the database of DATABASE_URL, or starts one for the time of the benchmark.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter, process_time
@@ -31,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from citewell.models import Chunk, Project, Vector, chunk_id, content_hash
-from citewell.ports import Change, Embedding, Entry, Index, IndexBuilder
+from citewell.ports import Change, Embedding, Entry, Index
 from citewell.text import bert_vocabulary
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -128,12 +130,23 @@ def _entry(number: int, text: str, rows: NDArray[np.float32]) -> Entry:
     return Entry(project, chunk, Embedding(rows, ((0, half), (half, len(text)))))
 
 
-def builder_of(engine: str, home: Path) -> IndexBuilder:
-    if engine == "embedded":
-        from citewell.adapters.qdrant_edge import QdrantEdgeBuilder
+async def publish(engine: str, home: Path, changes: AsyncIterator[Change]) -> None:
+    match engine:
+        case "embedded":
+            from citewell.adapters.qdrant_edge import QdrantEdgeBuilder
 
-        return QdrantEdgeBuilder(home / "index", model=MODEL, dimensions=DIMENSIONS)
-    raise SystemExit(f"there is no engine {engine!r}")
+            builder = QdrantEdgeBuilder(home / "index", model=MODEL, dimensions=DIMENSIONS)
+            await builder.publish(await builder.stage(changes, base=None))
+            await builder.close()
+        case "pgvector":
+            from benchmarks.lib import in_postgres
+
+            home.mkdir(parents=True)
+            projects = [PROJECT, NEIGHBOUR]
+            url = os.environ["DATABASE_URL"]
+            await in_postgres.build_in_postgres(url, projects, changes, model=MODEL, dimensions=DIMENSIONS)
+        case _:
+            raise SystemExit(f"there is no engine {engine!r}: it is `embedded` or `pgvector`")
 
 
 def index_of(engine: str, home: Path) -> Index:
@@ -141,7 +154,9 @@ def index_of(engine: str, home: Path) -> Index:
         from citewell.adapters.qdrant_edge import QdrantEdgeIndex
 
         return QdrantEdgeIndex(home / "index", model=MODEL, dimensions=DIMENSIONS)
-    raise SystemExit(f"there is no engine {engine!r}")
+    from benchmarks.lib import in_postgres
+
+    return in_postgres.index_in_postgres(os.environ["DATABASE_URL"], model=MODEL, dimensions=DIMENSIONS)
 
 
 def peak_megabytes() -> float:
@@ -164,13 +179,8 @@ def build(engine: str, home: Path, chunks: int, words: int) -> dict[str, float]:
                 print(f"{(block + 1) * _CHUNKS_PER_CHANGE} chunks, {peak_megabytes():.0f} MB", flush=True)
         added = perf_counter()
 
-    async def run() -> None:
-        builder = builder_of(engine, home)
-        await builder.publish(await builder.stage(changes(), base=None))
-        await builder.close()
-
     began, began_processor = perf_counter(), process_time()
-    asyncio.run(run())
+    asyncio.run(publish(engine, home, changes()))
     seconds = perf_counter() - began - preparing
     return {
         "build_seconds": seconds,
@@ -178,11 +188,15 @@ def build(engine: str, home: Path, chunks: int, words: int) -> dict[str, float]:
         "finish_seconds": perf_counter() - added,
         "chunks_per_second": chunks / seconds,
         "build_peak_megabytes": peak_megabytes(),
-        "megabytes_on_disk": disk_megabytes(home),
+        "megabytes_on_disk": disk_megabytes(engine, home),
     }
 
 
-def disk_megabytes(home: Path) -> float:
+def disk_megabytes(engine: str, home: Path) -> float:
+    if engine == "pgvector":
+        from benchmarks.lib import in_postgres
+
+        return asyncio.run(in_postgres.megabytes(os.environ["DATABASE_URL"]))
     return sum(file.stat().st_blocks * 512 for file in home.rglob("*") if file.is_file()) / 1e6
 
 
@@ -243,6 +257,15 @@ def run(engine: str, sizes: list[int], home: Path, output: Path | None, *, words
             shutil.rmtree(folder)
 
 
+def _server(engine: str) -> AbstractContextManager[object]:
+    """The database of an engine that has one: DATABASE_URL, or one that ends with the benchmark."""
+    if engine != "pgvector":
+        return nullcontext()
+    from benchmarks.lib import in_postgres
+
+    return in_postgres.server()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     kinds = parser.add_subparsers(dest="kind", required=True)
@@ -257,7 +280,7 @@ def main() -> None:
     drawing.add_argument("--folder", type=Path, default=Path("docs/img"))
     options = parser.parse_args()
     if options.kind == "run":
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, _server(options.engine):
             home = options.home or Path(folder)
             run(options.engine, options.chunks, home, options.json, words=options.words, keep=options.home is not None)
     else:
