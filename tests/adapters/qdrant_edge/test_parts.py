@@ -1,6 +1,7 @@
 """A generation of several parts answers as one of a single part, and a change copies only the parts that it hits."""
 
 import json
+import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 
 from citewell.adapters.qdrant_edge import Limits, QdrantEdgeBuilder, QdrantEdgeIndex
+from citewell.adapters.qdrant_edge.manifest import seal
 from citewell.adapters.qdrant_edge.sparse_files import checksum
+from citewell.errors import IndexMismatch
 from citewell.models import Chunk, Filters, Project, Vector, chunk_id, content_hash
 from citewell.ports import Change, Embedding, Entry
 
@@ -243,3 +246,16 @@ async def test_an_index_that_loses_all_its_chunks_is_empty_and_not_missing(make_
     await store.publish(Change(remove=[document(number) for number in range(0, 50, 10)]), base=base)
     assert await store.index.frequencies(OURS, ["pump"]) == (0, [0])
     assert await store.index.search(OURS, vector=vectors_of(1)[0], words="pump", limit=5) == ()
+
+
+async def test_an_index_without_parts_is_one_of_another_version(make_store: StoreMaker) -> None:
+    store = make_store("index", SMALL)
+    base = await store.publish(*added(0, 5))
+    folder = store.folder / str(base)
+    shutil.rmtree(folder / "parts")
+    made = json.loads((folder / "made.json").read_text())
+    (folder / "made.json").write_text(json.dumps({key: made[key] for key in ("format", "model", "dimensions")}))
+    seal(folder)
+    assert await store.builder.fault_of(base) == "was made by another version of Citewell"
+    with pytest.raises(IndexMismatch, match="another version"):
+        await store.index.frequencies(OURS, [])

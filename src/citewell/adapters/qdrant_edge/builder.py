@@ -14,7 +14,7 @@ from qdrant_edge import EdgeShard, FieldCondition, Filter, MatchValue, ScrollReq
 from citewell.adapters.index_format import DENSE_VECTORS, FORMAT, IndexOrigin, to_entry
 from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import Manifest, find_damage, read_manifest, seal, write_manifest
-from citewell.adapters.qdrant_edge.parts import Limits
+from citewell.adapters.qdrant_edge.parts import Limits, part_folders
 from citewell.adapters.qdrant_edge.shard import OpenGeneration, translated_errors
 from citewell.adapters.qdrant_edge.staging import MIN_FREE_BYTES, Staging
 from citewell.errors import CitewellError, StoreUnavailable
@@ -63,8 +63,9 @@ class QdrantEdgeBuilder:
             return fault
         if manifest.files is None:
             return "has no checksums, because an earlier version of Citewell made it"
-        damage = find_damage(folder, manifest)
-        return f"is damaged: {damage}" if damage else None
+        if damage := find_damage(folder, manifest):
+            return f"is damaged: {damage}"
+        return None if part_folders(folder) else "was made by another version of Citewell"
 
     async def embedding_model_of(self, generation: int) -> str | None:
         try:

@@ -17,7 +17,7 @@ from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import CheckedFiles, find_damage, read_manifest
 from citewell.adapters.qdrant_edge.parts import part_folders
 from citewell.adapters.qdrant_edge.word_counts import WordCounts
-from citewell.errors import CitewellError, IndexUnavailable
+from citewell.errors import CitewellError, IndexMismatch, IndexUnavailable
 from citewell.similarity_scale import SimilarityScale
 
 _log = logging.getLogger("citewell.index")
@@ -72,8 +72,11 @@ class OpenGeneration:
                 raise FileNotFoundError(folder)
             if damage := find_damage(folder, manifest, checked=checked):
                 raise _damaged(number, damage)
+            parts = part_folders(folder)
+            if not parts:
+                raise IndexMismatch(f"the index was made by another version of Citewell; {MENDED_BY_DOCTOR}")
             with generations.exclusive_access(), translated_errors():
-                counts = WordCounts(part_folders(folder).values())
+                counts = WordCounts(parts.values())
                 shard = EdgeShard.load(str(folder / "shard"))
             return cls(number, shard, manifest.origin.similarity_scale, counts, generations, lock=lock, copy=copy)
         except BaseException:
