@@ -68,8 +68,9 @@ async def _move_index(engine: "IndexEngine", *, source: "IndexEngine | None", re
             progress=progress,
         )
     already = f", {moved.already_there} were there already" if moved.already_there else ""
+    projects = "1 project" if moved.projects == 1 else f"{moved.projects} projects"
     click.echo(
-        f"Moved from {moved.source} to {engine}: {moved.chunks} chunks of {moved.projects} projects{already}.\n"
+        f"Moved from {moved.source} to {engine}: {moved.chunks} chunks of {projects}{already}.\n"
         f"Compared: every id and text with the database, and the scores of {moved.compared} searches in both."
     )
     if remove_source:
