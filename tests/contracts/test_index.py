@@ -129,6 +129,14 @@ async def test_no_project_sees_another(store: Store) -> None:
     assert await store.index.frequencies(OURS, ["alon", "their"]) == (1, [1, 0])
 
 
+async def test_a_project_without_an_index_is_empty_beside_one_that_has_one(store: Store) -> None:
+    builder = store.builder_for(THEIRS)
+    theirs = Change(entries=[entry("theirs alone", EAST, project=THEIRS)])
+    await builder.publish(await builder.stage(each([theirs]), base=None))
+    assert await store.index.search(OURS, vector=EAST, words="alone", limit=5) == ()
+    assert await store.index.frequencies(OURS, ["alon"]) == (0, [0])
+
+
 async def test_how_rare_a_word_is_does_not_depend_on_another_project(store: Store) -> None:
     # Each as close, and as long, as no other: nothing is left to a tie.
     said = [f"{'valve' if n % 10 == 5 else 'pump'} {'filler ' * n}" for n in range(30)]

@@ -76,14 +76,16 @@ class QdrantIndex:
         self, project: UUID, *, vector: Vector, words: str, limit: int, filters: Filters = NO_FILTERS
     ) -> tuple[Passage, ...]:
         return await self._in_one_generation(
-            project, lambda generation: self._search(generation, project, vector, words, limit, filters)
+            project, lambda generation: self._search(generation, project, vector, words, limit, filters), nothing=()
         )
 
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
     ) -> tuple[int, list[int]]:
         return await self._in_one_generation(
-            project, lambda generation: self._counts.frequencies(Scope(project, generation, filters), stems)
+            project,
+            lambda generation: self._counts.frequencies(Scope(project, generation, filters), stems),
+            nothing=(0, [0] * len(stems)),
         )
 
     async def scale(self) -> SimilarityScale:
@@ -107,8 +109,11 @@ class QdrantIndex:
     async def close(self) -> None:
         await self._server.close()
 
-    async def _in_one_generation(self, project: UUID, read: Callable[[Generation], Awaitable[T]]) -> T:
-        """What `read` gives for the published generation; read again if another was published meanwhile."""
+    async def _in_one_generation(self, project: UUID, read: Callable[[Generation], Awaitable[T]], *, nothing: T) -> T:
+        """What `read` gives for the published generation; read again if another was published meanwhile.
+
+        It is `nothing` for a project that has no index beside others that have.
+        """
         try:
             async with asyncio.timeout(self._server.total_seconds):
                 generation = self._known.get(project) or await self._published(project)
@@ -120,6 +125,9 @@ class QdrantIndex:
                     generation = published
         except TimeoutError as error:
             raise IndexUnavailable("the vector store did not answer in time; try again in a moment") from error
+        except EmptyKnowledgeBase:
+            await self._any_generation()  # raises it again if there is none
+            return nothing
         raise IndexUnavailable("the index changes too often to be read; try again in a moment")
 
     async def _unless_missing(self, result: Awaitable[T]) -> T | None:
