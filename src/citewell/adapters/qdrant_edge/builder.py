@@ -16,7 +16,7 @@ from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import Manifest, find_damage, read_manifest, seal, write_manifest
 from citewell.adapters.qdrant_edge.parts import Limits, part_folders
 from citewell.adapters.qdrant_edge.shard import OpenGeneration, translated_errors
-from citewell.adapters.qdrant_edge.staging import MIN_FREE_BYTES, Staging
+from citewell.adapters.qdrant_edge.staging import MIN_FREE_BYTES, Staging, require_space
 from citewell.errors import CitewellError, StoreUnavailable
 from citewell.ports import Change, Entry
 
@@ -94,6 +94,7 @@ class QdrantEdgeBuilder:
         return number
 
     def _start(self, folder: Path, base: int | None) -> Staging:
+        require_space(folder.parent, 0)
         folder.mkdir(parents=True)
         base_folder = None if base is None else self._generations.path(base)
         manifest = read_manifest(base_folder) if base_folder else None

@@ -120,7 +120,6 @@ class Staging:
             work, settled = self._folders(name)
             self._parts.append(_Part(name, work, settled, part_folder, record, record.chunks, documents))
         self._next_name = 1 + max((int(part.name) for part in self._parts), default=0)
-        require_space(folder.parent, 0)
 
     def apply(self, change: Change) -> None:
         """Remove documents, then add chunks."""
