@@ -28,7 +28,7 @@ run: .venv/run  ## Ingest the example book and serve the chat page
 	$(BIN)/citewell ingest $(BOOK)
 	CITEWELL_LOG_FORMAT=text CITEWELL_TITLE="$${CITEWELL_TITLE:-$(TITLE)}" $(BIN)/citewell serve
 
-test: check .venv/browser  ## Run every check and the whole test suite
+test: check .venv/browser .venv/servers  ## Run every check and the whole test suite
 	$(NPM) test
 	CITEWELL_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
@@ -63,6 +63,7 @@ lock: .venv/bin/python  ## Pin every dependency by version and hash, naming no r
 	$(BIN)/pip install -q uv
 	$(BIN)/$(LOCK) --extra build pyproject.toml -o requirements.lock
 	$(BIN)/$(LOCK) --extra dev pyproject.toml -o requirements-dev.lock
+	$(BIN)/$(LOCK) --extra build --extra server -c requirements-dev.lock pyproject.toml -o requirements-server.lock
 	$(NPM) install --package-lock-only
 	sed -i '/^ *"resolved": /d' widget/package-lock.json
 
@@ -94,4 +95,14 @@ clean:  ## Remove what was made
 	  { apt-get -qy install --no-install-recommends chromium-headless-shell || \
 	    apt-get -qy install --no-install-recommends chromium; } || true; \
 	else echo "No Chromium found: the browser tests will be skipped. Install chromium to run them."; fi
+	@touch $@
+
+# Servers for the tests of what goes through them; the same way. PostgreSQL is this one only for TLS. None is started.
+SERVERS := openssl:openssl nginx:nginx-light caddy:caddy pgbouncer:pgbouncer pg_ctlcluster:postgresql
+.venv/servers: .venv/dev
+	@for pair in $(SERVERS); do program=$${pair%%:*} package=$${pair##*:}; \
+	  if PATH="$$PATH:/usr/sbin" command -v $$program >/dev/null; then :; \
+	  elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get -q update && \
+	    RUNLEVEL=1 apt-get -qy install --no-install-recommends $$package || true; \
+	  else echo "No $$program found: its tests will be skipped. Install $$package to run them."; fi; done
 	@touch $@

@@ -48,6 +48,9 @@ BOOK = Path(__file__).parents[1] / "examples" / "robotics-book"
 PROJECT = Project.named(DEFAULT_PROJECT)
 
 os.environ.pop("DATABASE_URL", None)  # whoever has one set does not want tests in it
+for name in ("QDRANT_URL", "QDRANT_API_KEY"):  # a real server is for the contract of the index alone
+    if name in os.environ:
+        os.environ[f"REAL_{name}"] = os.environ.pop(name)
 os.environ["CITEWELL_READER"] = "none"  # reading takes a tenth of a second; tests of what is read turn it on
 
 Citewell = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.qdrant import KEY, Qdrant
+
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "quality" / "retrieval.py"
 
 
@@ -116,3 +118,42 @@ def test_a_set_that_is_not_there_is_named_with_those_that_are(data: Path) -> Non
     assert done.returncode != 0
     assert "fish" in done.stderr
     assert "docs/pumps" in done.stderr
+
+
+def test_a_qdrant_server_is_measured_beside_the_embedded_index_and_left_as_it_was(tmp_path: Path) -> None:
+    script = SCRIPT.parents[1] / "qdrant_server.py"
+    out = tmp_path / "out.json"
+    arguments = ("--chunks", "60", "--questions", "10", "--speed-only", "--json", str(out))
+    without = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert without.returncode != 0
+    assert "set QDRANT_URL" in without.stderr
+    with Qdrant() as server:
+        done = subprocess.run(
+            [sys.executable, str(script), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, "QDRANT_URL": server.url, "QDRANT_API_KEY": KEY},
+        )
+        assert done.returncode == 0, done.stderr
+        assert server.local.get_collections().collections == []
+    speed = json.loads(out.read_text(encoding="utf-8"))["speed"]
+    assert speed["recall"] == 1.0
+    assert speed["largest_score_difference"] < 1e-4
+
+
+def test_the_scaling_benchmark_builds_asks_and_draws(tmp_path: Path) -> None:
+    script, numbers = SCRIPT.parents[1] / "speed" / "scaling.py", tmp_path / "numbers.json"
+    commands = (["run", "--chunks", "500", "1000", "--json", numbers], ["draw", numbers, "--folder", tmp_path])
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, str(script), *map(str, command)], capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert [(row["engine"], row["chunks"], row["recall_at_10"]) for row in json.loads(numbers.read_text())] == [
+        ("embedded", 500, 1.0),
+        ("embedded", 1000, 1.0),
+    ]
+    assert done.stdout.count("| embedded |") == 2
+    assert "<polyline" in (tmp_path / "scaling-query.svg").read_text()

@@ -10,6 +10,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -254,14 +255,16 @@ def read_set(source: Source, home: Path) -> QuestionSet:
 
 
 def settings_for(home: Path) -> Settings:
-    """The current settings with this home folder."""
-    return Settings.model_validate({"home": home})
+    """The current settings with this home folder. On a Qdrant server, each home has a collection of its own."""
+    settings = Settings.model_validate({"home": home})
+    place = sha256(str(home.resolve()).encode()).hexdigest()[:8]
+    return settings.model_copy(update={"qdrant_collection": f"{settings.qdrant_collection}-{place}"})
 
 
 async def index_set(question_set: QuestionSet) -> IngestResult:
     """Ingest the set into its home; a second run embeds nothing."""
     settings = settings_for(question_set.home)
-    async with wiring.open_for_ingest(settings, wait=True, on_wait=lambda: None) as engines:
+    async with wiring.open_for_ingest(settings, project=PROJECT.id, wait=True, on_wait=lambda: None) as engines:
         return await ingest(
             [question_set.folder],
             project=PROJECT,

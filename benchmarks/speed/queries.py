@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from citewell.adapters.minilm import MiniLmEmbedder
 from citewell.adapters.qdrant_edge import QdrantEdgeBuilder, QdrantEdgeIndex
-from citewell.adapters.qdrant_edge.index import fusion_query
+from citewell.adapters.qdrant_edge.index import fusion_query, weighted_terms
 from citewell.answer.engines import AnswerEngines
 from citewell.answer.flow import answer, collect
 from citewell.answer.retrieval.rerank import LocalReranker
@@ -144,7 +144,11 @@ def build(folder: Path, chunks: int, topics: Matrix, near: Mapping[int, Vector])
 
     began = perf_counter()
     builder = QdrantEdgeBuilder(folder, model=MiniLmEmbedder.model, dimensions=MiniLmEmbedder.dimensions)
-    builder.publish(asyncio.run(builder.stage(changes(), base=None)))
+
+    async def build() -> None:
+        await builder.publish(await builder.stage(changes(), base=None))
+
+    asyncio.run(build())
     print("\r", end="")
     return perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -156,7 +160,9 @@ async def measure(engines: AnswerEngines, index: QdrantEdgeIndex, questions: lis
         began = perf_counter()
         vector = await engines.embedder.embed_query(question)
         embed = perf_counter()
-        index.opened().shard.query(fusion_query(PROJECT.id, vector=vector, words=question, limit=CANDIDATES))
+        generation = index.opened()
+        terms = weighted_terms(generation.counts, PROJECT.id, question)
+        generation.shard.query(fusion_query(PROJECT.id, vector=vector, terms=terms, limit=CANDIDATES))
         queried = perf_counter()
         await retrieve(question, project=PROJECT.id, engines=engines, limit=5)
         retrieved = perf_counter()

@@ -18,6 +18,7 @@
     │   ├── DatabaseUnusable    … or is missing, damaged or another program's
     │   └── IndexUnavailable    the vector store does not respond, or its files are damaged or missing
     ├── BackupError             a backup cannot be written, or a file is not a backup
+    ├── MigrationError          an index or a database cannot be moved
     ├── RerankerUnavailable     the reranker failed; answers use the local ranking
     ├── WriterUnavailable       the LLM failed, or broke off; answers are quotes
     └── in `client/errors.py`   ServerUnreachable, NotCitewell, RequestFailed: errors of the client
@@ -110,6 +111,10 @@ class DatabaseUnusable(StoreUnavailable):
 
 class BackupError(CitewellError):
     """A backup cannot be written, or a file is not a backup that can be restored."""
+
+
+class MigrationError(CitewellError):
+    """An index or a database cannot be moved, or did not arrive as it was; the source stands as before."""
 
 
 class IndexUnavailable(StoreUnavailable):

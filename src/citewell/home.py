@@ -123,7 +123,7 @@ def stage_backup(settings: Settings, backup: Path, *, overwrite: bool, model: st
     in_use = database.exists() and database.stat().st_size and not find_damage(database)
     if in_use and backup.exists() and backup.samefile(database):
         raise BackupError(f"{backup} is the database itself, not a backup of it")
-    with staged_copy(backup, settings.home / _STAGING_FOLDER) as (copy, contents):
+    with staged_copy(backup, staging_folder(settings)) as (copy, contents):
         if contents.embedding_models and model not in contents.embedding_models:
             raise BackupError(
                 f"{backup} has embeddings of the model {contents.embedding_models[0]}, but {model} is configured; "
@@ -137,9 +137,14 @@ def stage_backup(settings: Settings, backup: Path, *, overwrite: bool, model: st
         yield StagedBackup(contents, copy, database)
 
 
+def staging_folder(settings: Settings) -> Path:
+    """Where a new database is made before it takes the place of the old one. For the holder of the writer's lock."""
+    return settings.home / _STAGING_FOLDER
+
+
 def remove_leftovers(settings: Settings) -> None:
-    """Remove the copy that a killed restore has left. The caller holds the writer's lock."""
-    shutil.rmtree(settings.home / _STAGING_FOLDER, ignore_errors=True)
+    """Remove the copy that a killed restore or migration has left. The caller holds the writer's lock."""
+    shutil.rmtree(staging_folder(settings), ignore_errors=True)
 
 
 def _database_file(settings: Settings, command: str) -> Path:

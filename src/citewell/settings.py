@@ -13,6 +13,9 @@ from citewell.models import UnsupportedPolicy
 
 _log = logging.getLogger("citewell.settings")
 
+IndexEngine = Literal["embedded", "qdrant", "postgres"]
+"""Where the index is."""
+
 _EMBEDDING_SETTINGS = frozenset({"embedding_model", "embedding_base_url", "embedding_api_key", "embedding_dimensions"})
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -73,7 +76,33 @@ class Settings(BaseSettings):
         description="Length of the vectors. Required for models that Citewell does not know; OpenAI and Gemini "
         "(default 768) shorten their vectors to it.",
     )
-    index: Literal["qdrant-edge"] = Field("qdrant-edge", description="Vector store.")
+    index: Literal["auto", "embedded", "qdrant", "postgres"] = Field(
+        "auto",
+        description="Where the index is: `embedded` in the home folder, on a `qdrant` server, or in PostgreSQL with "
+        "pgvector (`postgres`, needs `DATABASE_URL`). `auto` is `qdrant` if `QDRANT_URL` is set, else `embedded`.",
+    )
+    qdrant_collection: str = Field(
+        "citewell",
+        pattern=r"^[A-Za-z0-9_.-]{1,200}$",
+        description="Name of the index on the Qdrant server, an alias of the collection in use. Installations that "
+        "share a server need different names.",
+    )
+    qdrant_shards: int | None = Field(
+        None, ge=1, description="Shards of a new collection on the Qdrant server. Default: the server's."
+    )
+    qdrant_replicas: int | None = Field(
+        None,
+        ge=1,
+        description="Copies of each shard of a new collection. Default: the server's. An ingest waits for all of them.",
+    )
+    qdrant_quantization: Literal["auto", "none", "int8", "binary"] = Field(
+        "auto",
+        description="Compresses the vectors that the Qdrant server searches; the best passages are scored by the whole "
+        "vectors. `auto` is `int8` above 100,000 chunks.",
+    )
+    qdrant_on_disk: bool = Field(
+        False, description="Keeps the whole vectors of a new collection on the disk of the Qdrant server only."
+    )
     reranker: Literal["local", "cohere"] = Field(
         "local", description="Reranker; `cohere` sends the question and the passages to Cohere."
     )
@@ -152,6 +181,10 @@ class Settings(BaseSettings):
         600, ge=1, description="Maximum number of requests per minute with one API key; more get status 429."
     )
     max_upload_bytes: int = Field(50_000_000, ge=1, description="Maximum size of an uploaded file, in bytes.")
+    worker: bool = Field(
+        True,
+        description="Whether `citewell serve` indexes uploads. If not, run `citewell worker --forever` somewhere.",
+    )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description="Origins that browsers may send requests from (CORS), separated by commas: `https://docs.example.org`.",
@@ -165,6 +198,11 @@ class Settings(BaseSettings):
     api_key: SecretStr | None = Field(None, description="API key that commands send to that server.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged.")
     log_format: Literal["json", "text"] = Field("json", description="Log format of `citewell serve`.")
+    tracing: Literal["none", "otlp"] = Field(
+        "none",
+        description="`otlp` sends OpenTelemetry spans of each request to a collector, which the standard variables "
+        "`OTEL_…` name. They have no text of questions, answers or documents.",
+    )
 
     gemini_api_key: SecretStr | None = Field(
         None,
@@ -182,10 +220,13 @@ class Settings(BaseSettings):
         description="API key for Cohere, for `CITEWELL_RERANKER=cohere` and `CITEWELL_EMBEDDER=cohere`.",
     )
     qdrant_url: str | None = Field(
-        None, validation_alias=_unprefixed("QDRANT_URL"), description="URL of a Qdrant server. Not used yet."
+        None,
+        validation_alias=_unprefixed("QDRANT_URL"),
+        description="URL of a Qdrant server 1.19 or newer, "
+        "which then holds the index: `https://qdrant.example.org:6333`. Without a port, 6333.",
     )
     qdrant_api_key: SecretStr | None = Field(
-        None, validation_alias=_unprefixed("QDRANT_API_KEY"), description="API key for the Qdrant server. Not used yet."
+        None, validation_alias=_unprefixed("QDRANT_API_KEY"), description="API key for the Qdrant server."
     )
     database_url: SecretStr | None = Field(
         None,
@@ -204,9 +245,21 @@ class Settings(BaseSettings):
         return "gemini" if self.gemini_api_key else "openai" if self.openai_api_key else "none"
 
     @property
+    def index_engine(self) -> IndexEngine:
+        """The engine of the index, by `index` or by the URL that is set."""
+        if self.index != "auto":
+            return self.index
+        return "qdrant" if self.qdrant_url else "embedded"
+
+    @property
     def unsupported_policy(self) -> UnsupportedPolicy:
         """What becomes of unsupported sentences, by `unsupported` or its old name `strict`."""
         return "drop" if self.strict and "unsupported" not in self.model_fields_set else self.unsupported
+
+    @field_validator("index", mode="before")
+    @classmethod
+    def _old_name(cls, value: object) -> object:
+        return "embedded" if value == "qdrant-edge" else value
 
     @field_validator("cors_origins", mode="before")
     @classmethod
@@ -260,6 +313,8 @@ class Settings(BaseSettings):
             used.add("cohere_api_key")
         if self.embedder not in ("minilm", "hashing"):
             used |= {name for name in _EMBEDDING_SETTINGS if name != "embedding_api_key" or self.embedder != "ollama"}
+        if self.index_engine == "qdrant":
+            used |= {"qdrant_url", "qdrant_api_key"}
         if self.embedding_api_key is None:
             used.add(f"{self.embedder}_api_key")
         optional = [name for name, field in type(self).model_fields.items()

@@ -1,87 +1,100 @@
 """What every Index and its IndexBuilder promise."""
 
-import asyncio
-import json
-import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+import os
+import warnings
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from uuid import UUID, uuid5
+from uuid import uuid4
 
 import numpy as np
 import pytest
+from qdrant_client import QdrantClient
 
-from citewell.adapters.qdrant_edge import QdrantEdgeBuilder, QdrantEdgeIndex
+from citewell.adapters.qdrant import QdrantServer
+from citewell.adapters.sql import Database
 from citewell.errors import EmptyKnowledgeBase, IndexMismatch, StoreUnavailable
-from citewell.models import Chunk, Filters, Project, Vector, chunk_id, content_hash
-from citewell.ports import Change, Embedding, Entry, Index, IndexBuilder
+from citewell.models import Filters, Vector
+from citewell.ports import Change, Embedding, Entry
 from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
+from tests.conftest import ready
+from tests.contracts.index_stores import (
+    EAST,
+    NORTH,
+    OURS,
+    SIZE,
+    THEIRS,
+    UP,
+    Store,
+    each,
+    embedded,
+    entry,
+    in_postgres,
+    on_qdrant,
+    vector,
+)
+from tests.fakes.postgres import PostgresServer
+from tests.fakes.qdrant import KEY
+from tests.fakes.qdrant import Qdrant as FakeQdrant
+from tests.fakes.qdrant_local import local_client
 
 pytestmark = pytest.mark.anyio
 
-OURS, THEIRS = Project.named("ours").id, Project.named("theirs").id
-SIZE = 4
 
-
-class Store:
-    """An index and its builder over one folder."""
-
-    def __init__(self, folder: Path, model: str = "test") -> None:
-        self.builder: IndexBuilder = QdrantEdgeBuilder(folder, model=model, dimensions=SIZE)
-        self.index: Index = QdrantEdgeIndex(folder, model=model, dimensions=SIZE)
-
-    async def publish(self, *changes: Change, base: int | None = None) -> int:
-        generation = await self.builder.stage(_each(changes), base=base)
-        self.builder.publish(generation)
-        return generation
+@pytest.fixture
+def open_embedded(tmp_path: Path) -> Store:
+    return embedded(tmp_path / "index")
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    made = Store(tmp_path / "index")
+def open_postgres(postgres_server: PostgresServer) -> Store:
+    return in_postgres(Database(ready(postgres_server)))
+
+
+@pytest.fixture
+def open_qdrant_local() -> Store:
+    client = local_client()
+    return on_qdrant(lambda policy: QdrantServer(client, policy), "contract")
+
+
+@pytest.fixture
+def open_qdrant_rest() -> Iterator[Store]:
+    with FakeQdrant() as server:
+        yield on_qdrant(lambda policy: QdrantServer.at(server.url, key=KEY, policy=policy), "contract")
+
+
+@pytest.fixture
+def open_qdrant() -> Iterator[Store]:
+    """On a real server, which is left as it was."""
+    url, key, name = os.environ["REAL_QDRANT_URL"], os.environ.get("REAL_QDRANT_API_KEY"), f"test-{uuid4().hex[:12]}"
+    yield on_qdrant(lambda policy: QdrantServer.at(url, key=key, policy=policy), name)
+    with warnings.catch_warnings(action="ignore"):  # of a key without TLS
+        client = QdrantClient(url, api_key=key, check_compatibility=False)
+    for collection in client.get_collections().collections:
+        if collection.name.startswith(f"{name}-"):
+            client.delete_collection(collection.name)
+    client.close()
+
+
+@pytest.fixture(
+    params=[
+        "embedded",
+        "postgres",
+        "qdrant_local",
+        "qdrant_rest",
+        *(["qdrant"] if os.environ.get("REAL_QDRANT_URL") else []),
+    ]
+)
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    made: Store = request.getfixturevalue(f"open_{request.param}")
     yield made
-    await made.index.close()
-
-
-async def _each(changes: Sequence[Change]) -> AsyncIterator[Change]:
-    for change in changes:
-        yield change
-
-
-def vector(*values: float) -> Vector:
-    unit = np.array(values, dtype=np.float32)
-    return unit / np.linalg.norm(unit)
-
-
-def entry(text: str, *rows: Vector, project: UUID = OURS, document: str = "a.md") -> Entry:
-    identity = uuid5(project, document)
-    content = content_hash("Title", "Section", text)
-    chunk = Chunk(
-        id=chunk_id(identity, content),
-        document_id=identity,
-        content_hash=content,
-        index=0,
-        source=document,
-        chapter="Title",
-        section="Section",
-        headings=("Section",),
-        text=text,
-        start=0,
-        end=len(text),
-        first_line=1,
-        last_line=1,
-    )
-    return Entry(project, chunk, Embedding(np.stack(rows), tuple((0, len(text)) for _ in rows)))
-
-
-EAST, NORTH, UP = vector(1, 0, 0, 0), vector(0, 1, 0, 0), vector(0, 0, 1, 0)
+    await made.close()
 
 
 async def test_before_the_first_publish_there_is_nothing_to_search(store: Store) -> None:
     with pytest.raises(EmptyKnowledgeBase, match="citewell ingest"):
         await store.index.search(OURS, vector=EAST, words="x", limit=5)
-    await store.builder.stage(_each([Change(entries=[entry("staged", EAST)])]), base=None)
+    await store.builder.stage(each([Change(entries=[entry("staged", EAST)])]), base=None)
     with pytest.raises(EmptyKnowledgeBase):
         await store.index.frequencies(OURS, [])
 
@@ -114,6 +127,14 @@ async def test_no_project_sees_another(store: Store) -> None:
     found = await store.index.search(OURS, vector=EAST, words="alone theirs", limit=10)
     assert [one.chunk.text for one in found] == ["ours alone"]
     assert await store.index.frequencies(OURS, ["alon", "their"]) == (1, [1, 0])
+
+
+async def test_a_project_without_an_index_is_empty_beside_one_that_has_one(store: Store) -> None:
+    builder = store.builder_for(THEIRS)
+    theirs = Change(entries=[entry("theirs alone", EAST, project=THEIRS)])
+    await builder.publish(await builder.stage(each([theirs]), base=None))
+    assert await store.index.search(OURS, vector=EAST, words="alone", limit=5) == ()
+    assert await store.index.frequencies(OURS, ["alon"]) == (0, [0])
 
 
 async def test_how_rare_a_word_is_does_not_depend_on_another_project(store: Store) -> None:
@@ -154,60 +175,28 @@ async def test_a_document_that_goes_leaves_nothing(store: Store) -> None:
 
 async def test_readers_see_a_generation_only_once_it_is_published(store: Store) -> None:
     base = await store.publish(Change(entries=[entry("old", EAST)]))
-    staged = await store.builder.stage(_each([Change(entries=[entry("new", NORTH, document="b.md")])]), base=base)
+    staged = await store.builder.stage(each([Change(entries=[entry("new", NORTH, document="b.md")])]), base=base)
     assert (await store.index.frequencies(OURS, []))[0] == 1
-    assert store.builder.fault_of(staged) is None
-    store.builder.publish(staged)
-    store.builder.publish(staged)
+    assert await store.builder.fault_of(staged) is None
+    await store.builder.publish(staged)
+    await store.builder.publish(staged)
     assert (await store.index.frequencies(OURS, []))[0] == 2
 
 
-async def test_two_readers_share_a_generation_unharmed(store: Store, tmp_path: Path) -> None:
+async def test_two_readers_share_a_generation_unharmed(store: Store) -> None:
     await store.publish(Change(entries=[entry("shared", EAST)]))
-    other = Store(tmp_path / "index")
+    other = store.other()
     for reader in (store, other, store):
         assert len(await reader.index.search(OURS, vector=EAST, words="", limit=5)) == 1
-    await other.index.close()
+    await other.close()
 
 
-async def test_a_generation_is_copied_whole_while_others_open_and_close_it(store: Store, tmp_path: Path) -> None:
-    generation = await store.publish(Change(entries=[entry("shared", EAST)]))
-    come_and_go = (sys.executable, "-c", _COME_AND_GO, str(tmp_path / "index"))
-    readers = [await asyncio.create_subprocess_exec(*come_and_go) for _ in (1, 2)]
-    try:
-        for number in range(20):
-            assert await store.builder.stage(_each([Change(entries=[entry(f"{number}", EAST)])]), base=generation)
-    finally:
-        for reader in readers:
-            with suppress(ProcessLookupError):
-                reader.terminate()
-        ends = [await reader.wait() for reader in readers]
-    assert max(ends) < 0, "they would still be coming and going"
-
-
-_COME_AND_GO = """
-import asyncio, sys
-from pathlib import Path
-from uuid import UUID
-from citewell.adapters.qdrant_edge import QdrantEdgeIndex
-
-async def main():
-    while True:
-        index = QdrantEdgeIndex(Path(sys.argv[1]), model="test", dimensions=4)
-        await index.frequencies(UUID(int=1), [])
-        await index.close()
-        await asyncio.sleep(0.02)
-
-asyncio.run(main())
-"""
-
-
-async def test_another_model_is_refused_with_both_names(store: Store, tmp_path: Path) -> None:
+async def test_another_model_is_refused_with_both_names(store: Store) -> None:
     generation = await store.publish(Change(entries=[entry("text", EAST)]))
-    other = Store(tmp_path / "index", model="newer")
+    other = store.other("newer")
     with pytest.raises(IndexMismatch, match=r"test.*newer"):
         await other.index.search(OURS, vector=EAST, words="", limit=5)
-    assert other.builder.fault_of(generation)
+    assert await other.builder.fault_of(generation)
 
 
 async def test_scores_are_read_on_the_scale_of_the_index_and_of_those_built_on_it(store: Store) -> None:
@@ -218,7 +207,7 @@ async def test_scores_are_read_on_the_scale_of_the_index_and_of_those_built_on_i
     assert found.score == pytest.approx(scale.read(0.5**0.5), abs=1e-3)
     assert found.cosine == pytest.approx(0.5**0.5, abs=1e-3)
     assert found.score < 0.5
-    assert store.builder.fault_of(base) is None
+    assert await store.builder.fault_of(base) is None
     await store.publish(Change(entries=[entry("more", UP, document="b.md")]), base=base)
     assert await store.index.scale() == scale
     await store.publish(Change(entries=[entry("text", EAST)]))
@@ -276,15 +265,6 @@ async def test_a_filter_finds_what_many_nearer_chunks_would_hide(store: Store) -
     assert found.chunk.text == "far away"
 
 
-async def test_an_index_of_another_version_is_not_blamed_on_the_model(store: Store, tmp_path: Path) -> None:
-    generation = await store.publish(Change(entries=[entry("text", EAST)]))
-    made = tmp_path / "index" / str(generation) / "made.json"
-    made.write_text(json.dumps({"format": 0, "model": "test", "dimensions": SIZE}))
-    with pytest.raises(IndexMismatch, match=r"another version of Citewell; run `citewell doctor --fix`"):
-        await store.index.search(OURS, vector=EAST, words="", limit=5)
-    assert store.builder.fault_of(generation)
-
-
 @pytest.mark.parametrize("bad", [np.full((1, SIZE), np.nan), np.ones((1, SIZE + 1)), np.ones(SIZE)])
 async def test_vectors_that_make_no_sense_never_reach_the_engine(store: Store, bad: Vector) -> None:
     good = entry("good", EAST)
@@ -302,26 +282,52 @@ async def test_a_generation_of_many_chunks_holds_every_one(store: Store) -> None
     assert (await store.index.frequencies(OURS, ["last"])) == (10_051, [1])
 
 
-async def test_a_builder_knows_its_generations_and_their_model(store: Store, tmp_path: Path) -> None:
-    assert store.builder.current_generation() is None
-    assert store.builder.fault_of(1) == "is missing"
-    assert store.builder.embedding_model_of(1) is None
+async def test_a_builder_knows_its_generations_and_their_model(store: Store) -> None:
+    assert await store.builder.current_generation() is None
+    assert await store.builder.fault_of(1) == "is missing"
+    assert await store.builder.embedding_model_of(1) is None
     first = await store.publish(Change(entries=[entry("old", EAST)]))
-    staged = await store.builder.stage(_each([]), base=first)
-    assert (store.builder.current_generation(), store.builder.fault_of(staged)) == (first, None)
-    assert Store(tmp_path / "index", model="newer").builder.embedding_model_of(first) == "test"
+    staged = await store.builder.stage(each([]), base=first)
+    assert (await store.builder.current_generation(), await store.builder.fault_of(staged)) == (first, None)
+    assert await store.other("newer").builder.embedding_model_of(first) == "test"
 
 
 async def test_a_builder_lists_every_chunk_of_a_generation(store: Store) -> None:
     entries = [entry("first", EAST), entry("second", NORTH, document="b.md")]
     generation = await store.publish(Change(entries=entries))
-    listed = sorted(store.builder.contents(generation))
+    listed = sorted([row async for row in store.builder.contents(generation)])
     assert listed == sorted((each.chunk.id, each.chunk.text) for each in entries)
+
+
+async def test_a_builder_gives_every_chunk_with_its_embedding(store: Store) -> None:
+    entries = [entry("first", EAST, NORTH), entry("second", UP, document="b.md")]
+    generation = await store.publish(Change(entries=entries))
+    exported = [each async for batch in store.builder.entries(generation) for each in batch]
+    for given, got in zip(entries, sorted(exported, key=lambda each: each.chunk.text), strict=True):
+        assert (got.project, got.chunk, got.embedding.spans) == (given.project, given.chunk, given.embedding.spans)
+        assert got.embedding.vectors == pytest.approx(given.embedding.vectors)
+
+
+async def test_an_index_that_is_removed_leaves_nothing_and_can_be_built_again(store: Store) -> None:
+    first = await store.publish(Change(entries=[entry("old", EAST)]))
+    await store.builder.remove()
+    await store.builder.remove()
+    assert await store.builder.current_generation() is None
+    assert await store.builder.fault_of(first) == "is missing"
+    assert await store.builder.leftovers() == []
+    with pytest.raises(EmptyKnowledgeBase):
+        await store.index.search(OURS, vector=EAST, words="x", limit=5)
+    await store.publish(Change(entries=[entry("new", EAST), entry("theirs", EAST, project=THEIRS)]))
+    (found,) = await store.index.search(OURS, vector=EAST, words="x", limit=5)
+    assert found.chunk.text == "new"
+    if store.builder_is_for_one_project:
+        await store.builder.remove()
+        assert await store.index.search(THEIRS, vector=EAST, words="x", limit=5), "it was for one project"
 
 
 async def test_what_a_dead_run_left_is_listed_and_removed_and_the_published_generation_stays(store: Store) -> None:
     published = await store.publish(Change(entries=[entry("kept", EAST)]))
-    assert store.builder.leftovers() == []
+    assert await store.builder.leftovers() == []
 
     async def dies() -> AsyncIterator[Change]:
         yield Change(entries=[entry("lost", NORTH)])
@@ -329,9 +335,9 @@ async def test_what_a_dead_run_left_is_listed_and_removed_and_the_published_gene
 
     with pytest.raises(RuntimeError):
         await store.builder.stage(dies(), base=published)
-    unused = await store.builder.stage(_each([]), base=published)
-    assert str(unused) in store.builder.leftovers()
-    store.builder.remove_leftovers()
-    assert store.builder.leftovers() == []
-    assert store.builder.fault_of(unused) == "is missing"
+    unused = await store.builder.stage(each([]), base=published)
+    assert str(unused) in await store.builder.leftovers()
+    await store.builder.remove_leftovers()
+    assert await store.builder.leftovers() == []
+    assert await store.builder.fault_of(unused) == "is missing"
     assert [one.chunk.text for one in await store.index.search(OURS, vector=EAST, words="", limit=5)] == ["kept"]

@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from citewell.adapters.sql import Database, SqlLibrary
+from citewell.adapters.sql import Database, SqlLibrary, SqlProjects
 from citewell.ingest.chunk import ChunkSize, chunk, keep_whole
 from citewell.ingest.readers.markdown import read_markdown
 from citewell.models import Chunk, Document, Project, Trace, document_id
@@ -74,6 +74,27 @@ async def test_what_is_staged_is_seen_when_it_is_entered_and_not_before(library:
     assert await library.generation() == 7
     assert (await library.known_documents(OURS))["pumps.md"].fingerprint == document.fingerprint
     assert await library.known_documents(THEIRS) == {}
+
+
+async def test_projects_with_an_index_each_are_staged_and_committed_apart(opened: Database) -> None:
+    everything, ours, theirs = (
+        SqlLibrary(opened),
+        SqlLibrary(opened, project=OURS.id),
+        SqlLibrary(opened, project=THEIRS.id),
+    )
+    mine, (yours, _) = page("pumps.md", PUMPS), page("wells.md", PUMPS, project=THEIRS)
+    await ours.stage(OURS, [mine])
+    await theirs.stage(THEIRS, [page("wells.md", PUMPS, project=THEIRS)])
+    await ours.commit(remove=[], generation=3)
+    assert await everything.document(yours.id) is None
+    await ours.discard()
+    await theirs.commit(remove=[], generation=1)
+    assert [await ours.generation(), await theirs.generation(), await everything.generation()] == [3, 1, None]
+    assert await everything.generation(OURS.id) == 3
+    assert await stored(ours) == mine[1]
+    assert len(await stored(everything)) == 6
+    await SqlProjects(opened).delete(OURS.id)
+    assert await ours.generation() is None
 
 
 async def test_what_stands_around_a_chunk_is_the_document_s_own_text(library: SqlLibrary) -> None:

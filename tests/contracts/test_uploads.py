@@ -114,6 +114,28 @@ async def test_what_is_released_waits_as_if_it_had_not_been_taken(uploads: SqlUp
     assert await uploads.uploads(OURS.id) == [one]
 
 
+async def test_of_one_project_only_its_own_are_taken_and_resumed(uploads: SqlUploads) -> None:
+    for one in (upload("b.md", minute=2), upload("a.md", minute=1, project=THEIRS), upload("c.md", minute=3)):
+        await uploads.add(one, content=b"abc")
+    assert await uploads.waiting() == [THEIRS.id, OURS.id]
+    taken = [await uploads.claim(OURS.id) for _ in range(3)]
+    assert [one and one[0].path for one in taken] == ["b.md", "c.md", None]
+    await uploads.claim(THEIRS.id)
+    await uploads.resume(THEIRS.id)
+    assert [one.status for one in await uploads.uploads()] == ["PENDING", "PROCESSING", "PROCESSING"]
+    assert await uploads.waiting() == [THEIRS.id, OURS.id]
+
+
+async def test_only_new_takes_no_deletion_and_nothing_that_was_tried_before(uploads: SqlUploads) -> None:
+    await uploads.add(upload("a.md", minute=1), content=b"abc")
+    await uploads.add(replace(upload("b.md", minute=2), kind="delete"), content=b"")
+    await uploads.add(upload("c.md", minute=3), content=b"abc")
+    assert await uploads.claim(OURS.id, only_new=True)
+    assert await uploads.claim(OURS.id, only_new=True) is None, "the deletion is next"
+    await uploads.resume(OURS.id)
+    assert await uploads.claim(OURS.id, only_new=True) is None, "a worker died on it"
+
+
 async def test_two_workers_never_take_the_same(uploads: SqlUploads, database: Path | str) -> None:
     for number in range(20):
         await uploads.add(upload(f"{number:02}.md", minute=number), content=b"abc")

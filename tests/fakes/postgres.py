@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,18 +34,30 @@ class _Identity(TypedDict, total=False):
 class PostgresServer:
     """`server.create()` gives the URL of a new database; the other methods bring the server down and up again."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, certificate: Path | None = None, key: Path | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        """With a certificate and its key, it takes TLS, too; then the programs are those of the system.
+
+        `settings` of the server replace those of tests, for which nothing has to last.
+        """
+        self._settings = dict(settings or {})
         self._folder = Path(tempfile.mkdtemp(prefix="citewell-postgres-"))
         self._process: subprocess.Popen[bytes] | None = None
         self._made: set[str] = set()
         self._user = "nobody" if os.getuid() == 0 else None
         try:
-            self._programs = _programs()
+            self._programs = _programs_with_tls() if certificate else _programs()
             self._initialise()
+            self._tls = self._bring_certificate(certificate, key) if certificate and key else {}
             self.start()
         except (OSError, subprocess.SubprocessError) as error:
             self.remove()
             raise CannotStart(f"PostgreSQL does not start: {error}") from error
+
+    @property
+    def port(self) -> int:
+        return self._port
 
     def url(self, database: str) -> str:
         return f"postgresql://citewell:secret@127.0.0.1:{self._port}/{database}"
@@ -71,6 +84,17 @@ class PostgresServer:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    def client(self, program: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's own commands, such as `pg_dump`."""
+        done = subprocess.run(
+            [self._programs / program, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self._environment(),
+        )
+        assert done.returncode == 0, done.stderr
+
     def start(self) -> None:
         settings = {
             "listen_addresses": "127.0.0.1",
@@ -78,12 +102,12 @@ class PostgresServer:
             "unix_socket_directories": "",
             "fsync": "off",
             "full_page_writes": "off",
-            "synchronous_commit": "off",
             "shared_buffers": "16MB",
             "max_connections": "100",
+            **self._tls,
         }
         command = [str(self._programs / "postgres"), "-D", str(self._data)]
-        for name, value in settings.items():
+        for name, value in (settings | self._settings).items():
             command += ["-c", f"{name}={value}"]
         # Linux means the thread that starts it, and only the main one lasts as long as the tests.
         watched = sys.platform == "linux" and threading.current_thread() is threading.main_thread()
@@ -135,7 +159,7 @@ class PostgresServer:
     def _initialise(self) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            self._port = free.getsockname()[1]
+            self._port: int = free.getsockname()[1]
         self._data = self._folder / "data"
         password = self._folder / "password"
         password.write_text("secret")
@@ -155,6 +179,16 @@ class PostgresServer:
         )
         if done.returncode:
             raise OSError(" ".join(done.stderr.split()) or f"initdb ended with {done.returncode}")
+
+    def _bring_certificate(self, certificate: Path, key: Path) -> dict[str, str]:
+        """Copies that the server may read and nobody else; its settings for them."""
+        copies = []
+        for source in (certificate, key):
+            copies.append(Path(shutil.copy(source, self._data / source.name)))
+            copies[-1].chmod(0o600)
+            if self._user:
+                os.chown(copies[-1], pwd.getpwnam(self._user).pw_uid, -1)
+        return {"ssl": "on", "ssl_cert_file": str(copies[0]), "ssl_key_file": str(copies[1])}
 
     def _bring_programs_within_reach(self) -> None:
         """A virtual environment in somebody's home folder may be closed to `nobody`."""
@@ -200,6 +234,13 @@ class PostgresServer:
 def _end_with_parent() -> None:
     """Where the tests are killed, the server goes too."""
     ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
+
+
+def _programs_with_tls() -> Path:
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda one: int(one.parts[-3]))
+    if not installed:
+        raise OSError("no PostgreSQL with TLS is installed, as Debian's package `postgresql` is")
+    return installed[-1].parent
 
 
 def _programs() -> Path:

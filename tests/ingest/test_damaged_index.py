@@ -147,13 +147,13 @@ async def test_damage_to_any_kind_of_file_is_found_and_never_answered_from(own_h
         content = file.read_bytes()
         for harm in HARMS:
             harm(file)
-            fault = builder.fault_of(1)
+            fault = await builder.fault_of(1)
             assert fault, f"{file}, {harm.__name__}"
             assert file.relative_to(own_home / "index" / "1").as_posix() in fault or fault == "is missing"
             with pytest.raises(IndexUnavailable, match="run `citewell doctor --fix`"):
                 await index.frequencies(PROJECT.id, [])
             restore(file, content)
-    assert builder.fault_of(1) is None
+    assert await builder.fault_of(1) is None
     assert (await index.frequencies(PROJECT.id, []))[0] == 5
     await index.close()
 

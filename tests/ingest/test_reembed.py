@@ -153,10 +153,10 @@ def contents(settings: Settings) -> dict[str, str]:
 
     async def run() -> dict[str, str]:
         async with writing(settings) as engines:
-            published = engines.index_builder.current_generation()
+            published = await engines.index_builder.current_generation()
             assert published is not None
             assert published == await engines.library.generation()
-            return dict(engines.index_builder.contents(published))
+            return {chunk: text async for chunk, text in engines.index_builder.contents(published)}
 
     return asyncio.run(run())
 

@@ -7,13 +7,13 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from click.testing import CliRunner, Result
 
 from citewell import wiring
-from citewell.adapters.sql.uploads import SqlUploads
+from citewell.adapters.sql import SqlUploads
 from citewell.cli import main
 from citewell.ingest.plan import KEPT_VERSION
 from citewell.ingest.uploads import drain
@@ -185,6 +185,29 @@ def test_what_comes_in_one_after_another_is_one_ingest_of_its_project(home: Path
     assert (ours.outcome, ours.done, ours.total, ours.files_processed) == ("done", 3, 3, 2)
     assert [error.partition(":")[0] for error in ours.errors] == ["broken.pdf"]
     assert (theirs.outcome, theirs.done, theirs.files_processed, theirs.chunks_created) == ("done", 1, 1, 2)
+
+
+def test_uploads_that_wait_together_are_published_together_and_never_past_a_deletion(home: Path) -> None:
+    send(home, "old.md", PUMPS)
+    work(home)
+    for number in range(3):
+        send(home, f"{number}.md", PUMPS)
+    send(home, "old.md", kind="delete")
+    send(home, "last.md", PUMPS)
+    assert list(work(home)) == ["0.md", "1.md", "2.md", "old.md", "last.md"]
+    assert (home / "index" / "CURRENT").read_text().strip() == "4", "old, three, its removal, last"
+
+
+def test_what_a_dead_worker_had_taken_together_is_tried_one_by_one(home: Path) -> None:
+    async def die() -> None:
+        async with wiring.open_stores(settings_for(home)) as stores:
+            assert all([await stores.uploads.claim() for _ in range(3)])
+
+    for number in range(3):
+        send(home, f"{number}.md", PUMPS)
+    asyncio.run(die())
+    assert list(work(home)) == ["0.md", "1.md", "2.md"]
+    assert (home / "index" / "CURRENT").read_text().strip() == "3", "one on which it died stops no other"
 
 
 def test_the_same_path_again_replaces_what_it_said(home: Path) -> None:
@@ -375,8 +398,10 @@ def test_a_worker_that_is_asked_to_go_while_it_takes_an_upload_puts_it_back(
 ) -> None:
     upload, claimed, claim = send(home, "pumps.md", PUMPS), asyncio.Event(), SqlUploads.claim
 
-    async def slowly(uploads: SqlUploads) -> tuple[Upload, bytes] | None:
-        answer = await claim(uploads)
+    async def slowly(
+        uploads: SqlUploads, project: UUID | None = None, *, only_new: bool = False
+    ) -> tuple[Upload, bytes] | None:
+        answer = await claim(uploads, project, only_new=only_new)
         claimed.set()
         await asyncio.sleep(0.1)  # the database has claimed it, and the worker does not know yet
         return answer

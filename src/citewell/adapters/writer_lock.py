@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,8 +14,11 @@ _POLL_SECONDS = 0.1
 
 
 @asynccontextmanager
-async def writer_lock(home: Path, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[None]:
-    """Hold the writer's lock. While another process has it: call `on_wait` once and wait, or raise IngestRunning."""
+async def writer_lock(home: Path, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[str]:
+    """Hold the writer's lock. While another process has it: call `on_wait` once and wait, or raise IngestRunning.
+
+    Yields a name of the lock that no other has, on any machine.
+    """
     with _lock_file(home) as handle:
         notified = False
         while True:
@@ -29,7 +33,7 @@ async def writer_lock(home: Path, *, wait: bool, on_wait: Callable[[], None]) ->
                 await asyncio.sleep(_POLL_SECONDS)
             else:
                 break
-        yield
+        yield _name_of(handle)
 
 
 def _lock_file(home: Path) -> BinaryIO:
@@ -38,6 +42,16 @@ def _lock_file(home: Path) -> BinaryIO:
         return (home / "ingest.lock").open("ab")
     except OSError as error:
         raise StoreUnavailable(f"cannot write to {home}: {error.strerror}") from error
+
+
+def _name_of(handle: BinaryIO) -> str:
+    """The kernel that grants the lock, and the file in it; "" where a kernel has no name."""
+    try:
+        kernel = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+    file = os.fstat(handle.fileno())
+    return f"{kernel}:{file.st_dev}:{file.st_ino}"
 
 
 def is_held(home: Path) -> bool:

@@ -13,6 +13,7 @@ from citewell.errors import CitewellError, IndexUnavailable, ModelError
 from citewell.models import UnsupportedPolicy
 from citewell.ports import Embedder, Index, Reader, Reranker, Writer
 from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
+from citewell.tracing import span
 
 DECLINE_BELOW = 0.3
 """The probability of being right below which an answer is not shown: docs/decisions/0006-when-to-decline.md."""
@@ -53,8 +54,9 @@ class AnswerEngines:
     async def index_call(self) -> AsyncIterator[None]:
         """Limits the time of a call to the index; raises `IndexUnavailable` on timeout."""
         try:
-            async with asyncio.timeout(self.index_timeout_seconds):
-                yield
+            with span("index"):
+                async with asyncio.timeout(self.index_timeout_seconds):
+                    yield
         except TimeoutError as error:
             raise IndexUnavailable("the vector store does not answer; try again in a moment") from error
 
@@ -62,8 +64,9 @@ class AnswerEngines:
     async def embedder_call(self) -> AsyncIterator[None]:
         """Limits the time of a call to the embedder; raises `ModelError` on timeout."""
         try:
-            async with asyncio.timeout(self.embedder_timeout_seconds):
-                yield
+            with span("embed", {"gen_ai.request.model": self.embedder.model}):
+                async with asyncio.timeout(self.embedder_timeout_seconds):
+                    yield
         except TimeoutError as error:
             raise ModelError(
                 f"the embedding model {self.embedder.model} does not answer; try again in a moment"

@@ -22,6 +22,7 @@ from citewell.errors import WriterUnavailable
 from citewell.models import NO_FILTERS, Answer, Exchange, Filters, Piece, Project, StageReached
 from citewell.ports import Writer
 from citewell.text import replace_surrogates
+from citewell.tracing import current_span, span
 
 _log = logging.getLogger("citewell.answer")
 
@@ -132,13 +133,14 @@ async def _write(
         buffered=buffered,
     )
     try:
-        async with aclosing(text):
-            async for piece in text:
-                if isinstance(piece, WrittenText):
-                    rest, answer = draft.from_text(piece)
-                else:
-                    started = True
-                    yield piece
+        with span("write", {"gen_ai.request.model": writer.model}):
+            async with aclosing(text):
+                async for piece in text:
+                    if isinstance(piece, WrittenText):
+                        rest, answer = draft.from_text(piece)
+                    else:
+                        started = True
+                        yield piece
         for piece in rest:
             yield piece
     except WriterUnavailable as error:
@@ -156,11 +158,11 @@ def _first_words_deadline(writer: Writer | None) -> float:
     return asyncio.get_running_loop().time() + (writer.first_words_seconds if writer else 0.0)
 
 
-def _log_fields(answer: Answer) -> dict[str, object]:
-    fields = {"confidence": round(answer.confidence, 3), "covered": answer.confidence > 0, "model": answer.model}
+def _log_fields(answer: Answer) -> dict[str, str | float | None]:
     usage = answer.usage
     tokens = {"prompt_tokens": usage.prompt_tokens, "answer_tokens": usage.answer_tokens} if usage else {}
-    return fields | tokens
+    covered = answer.confidence > 0
+    return {"confidence": round(answer.confidence, 3), "covered": covered, "model": answer.model, **tokens}
 
 
 class _StageLog:
@@ -171,9 +173,10 @@ class _StageLog:
         self.reach("RECEIVED")
         return self
 
-    def reach(self, stage: str, **fields: object) -> None:
+    def reach(self, stage: str, **fields: str | float | None) -> None:
         latency_ms = round((perf_counter() - self._started_at) * 1000, 1)
         _log.info(stage, extra={"stage": stage, "latency_ms": latency_ms, **fields})
+        current_span().set({f"citewell.{name}": value for name, value in fields.items() if value is not None})
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:

@@ -13,6 +13,7 @@ from citewell.cli.commands.library.documents import documents
 from citewell.cli.commands.library.projects import projects
 from citewell.cli.commands.maintenance.backup import backup
 from citewell.cli.commands.maintenance.doctor import doctor
+from citewell.cli.commands.maintenance.migrate import migrate
 from citewell.cli.commands.maintenance.restore import restore
 from citewell.cli.commands.search import search
 from citewell.cli.commands.serve import serve
@@ -39,6 +40,6 @@ def main() -> None:
 
 for subcommand in (
     *(ingest, ask, chat, search, serve, documents, projects, verify, keys, worker, evaluate, gaps),
-    *(doctor, backup, restore),
+    *(doctor, backup, restore, migrate),
 ):
     main.add_command(subcommand)

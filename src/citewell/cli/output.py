@@ -1,10 +1,10 @@
-"""Answers and passages as text for a terminal and as JSON."""
+"""Answers and passages as text for a terminal and as JSON, and progress bars."""
 
 import re
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -70,6 +70,36 @@ def unsupported_sentences(support: "Sequence[SupportedSentence]", beside: Sequen
         count = "a sentence" if len(beside) == 1 else f"{len(beside)} sentences"
         parts.append(f"The language model also wrote {count} that the sources do not clearly support; not shown here.")
     return "\n\n".join(parts)
+
+
+class Progress:
+    """A progress bar on a terminal; elsewhere a line for every 10 %."""
+
+    def __init__(self, label: str, *, unit: str, quiet: bool = False) -> None:
+        self._label = label
+        self._unit = unit
+        self._quiet = quiet
+        self._terminal = sys.stderr.isatty()
+        self._bar: Any = None
+        self._last_tenth = -1
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._quiet or not total:
+            return
+        if self._terminal:
+            if self._bar is None:
+                self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr)
+            self._bar.update(done - self._bar.pos)
+        elif (tenth := done * 10 // total) > self._last_tenth:
+            self._last_tenth = tenth
+            click.echo(f"{done} of {total} {self._unit}", err=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.render_finish()
 
 
 class Terminal:

@@ -21,6 +21,7 @@ from citewell.http.routes.v1 import chat as v1_chat
 from citewell.http.routes.v1 import citations, documents, feedback, insights, projects, search, welcome
 from citewell.http.state import AppState, set_state
 from citewell.settings import Settings
+from citewell.tracing import Tracer
 
 _ROUTERS = (
     ask.router,
@@ -43,14 +44,14 @@ _ROUTERS = (
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The whole server as an ASGI application; raises SettingsError for a logo that cannot be shown."""
+    """The whole server as an ASGI application; raises SettingsError for a logo that cannot be shown, or for tracing."""
     if settings.logo:
         pages.read_logo(settings.logo)
     app = FastAPI(
         title="Citewell",
         version=__version__,
         description="Answers from your documents, every sentence with its source.",
-        lifespan=partial(_lifespan, settings=settings),
+        lifespan=partial(_lifespan, settings=settings, tracer=wiring.make_tracer(settings)),
         # The usual pages at these addresses load their scripts from elsewhere; ours works without a network.
         docs_url=None,
         redoc_url=None,
@@ -76,7 +77,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI, settings: Settings, tracer: Tracer) -> AsyncIterator[None]:
     # A server without its database answers what needs none, and /health says what is wrong.
     async with (
         wiring.open_for_answers(settings, database_may_fail=True) as answers,
@@ -91,6 +92,7 @@ async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
             stores=stores,
             admission=admission,
             metrics=Metrics(lambda: admission.running),
+            tracer=tracer,
             upload_worker=UploadWorker(settings, stores.uploads),
             suggestions=Suggestions(),
         )
@@ -102,3 +104,4 @@ async def _lifespan(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
             await state.suggestions.close()
             await state.upload_worker.close()
             await gap_recorder.close()
+            await tracer.close()

@@ -15,6 +15,7 @@ from citewell.http.limits import declared_length
 from citewell.http.state import state_of
 from citewell.logs import request_id
 from citewell.schemas.fields import parse_uuid4
+from citewell.tracing import NO_SPAN, Span, within
 
 _log = logging.getLogger("citewell.http")
 
@@ -26,6 +27,7 @@ _SAFE_HEADERS = {
     "Cache-Control": "no-store",
 }
 _SMALL_BYTES = 65_536
+_UNTRACED = frozenset({"/health", "/ready", "/metrics"})  # machines ask these every few seconds
 
 
 class _HttpMiddleware(ABC):
@@ -75,7 +77,7 @@ class HeadAsGet(_HttpMiddleware):
 
 
 class RequestContext(_HttpMiddleware):
-    """Gives a request its id and safe headers, and afterwards logs and counts it."""
+    """Gives a request its id, its span and safe headers, and afterwards logs and counts it."""
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -99,11 +101,18 @@ class RequestContext(_HttpMiddleware):
                 _add_headers(message, own_id, close=unread)
             await send(message)
 
-        try:
-            await self._app(scope, receive_and_note, send_with_headers)
-        finally:
-            _finish(scope, state, status=status, seconds=perf_counter() - started_at)
-            request_id.reset(token)
+        with within(_start_span(scope, headers, own_id)) as span:
+            try:
+                await self._app(scope, receive_and_note, send_with_headers)
+            finally:
+                _finish(scope, state, span, status=status, seconds=perf_counter() - started_at)
+                request_id.reset(token)
+
+
+def _start_span(scope: Scope, headers: Headers, own_id: str) -> Span:
+    if scope["path"] in _UNTRACED:
+        return NO_SPAN
+    return state_of(Request(scope)).tracer.start(scope["method"], request_id=own_id, headers=headers)
 
 
 def _add_headers(message: Message, own_id: str, *, close: bool) -> None:
@@ -115,12 +124,18 @@ def _add_headers(message: Message, own_id: str, *, close: bool) -> None:
         headers.setdefault(name, value)
 
 
-def _finish(scope: Scope, state: dict[str, Any], *, status: int, seconds: float) -> None:
-    """Uncount, count and log a request that ended."""
+def _finish(scope: Scope, state: dict[str, Any], span: Span, *, status: int, seconds: float) -> None:
+    """Uncount, count, describe and log a request that ended."""
     app_state = state_of(Request(scope))
     app_state.admission.leave(state)
     endpoint = str(state.get("endpoint", "none"))
     app_state.metrics.count(method=scope["method"], endpoint=endpoint, status=status, seconds=seconds)
+    span.rename(f"{scope['method']} {endpoint}")
+    span.set({"http.request.method": scope["method"], "http.route": endpoint, "http.response.status_code": status})
+    if error := state.get("error") or (str(status) if status >= 400 else ""):
+        span.set({"error.type": error})
+        if not 400 <= status < 500:  # a client's mistake is no failure of the server
+            span.fail(error)
     facts = {
         "method": scope["method"],
         "path": scope["path"],

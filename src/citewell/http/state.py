@@ -8,6 +8,7 @@ from citewell.http.auth import Admission
 from citewell.http.background import Suggestions, UploadWorker
 from citewell.http.metrics import Metrics
 from citewell.settings import Settings
+from citewell.tracing import Tracer
 from citewell.wiring import AnswerResources, Stores
 
 
@@ -20,6 +21,7 @@ class AppState:
     stores: Stores
     admission: Admission
     metrics: Metrics
+    tracer: Tracer
     upload_worker: UploadWorker
     suggestions: Suggestions
 

@@ -1,16 +1,15 @@
 """Check that library and index are intact and agree, and that nothing is left of deleted documents; repair them."""
 
-import asyncio
-
 from citewell.errors import IndexUnavailable, OtherModel
 from citewell.ingest.flow import IngestEngines, rebuild_index
+from citewell.ports import IndexBuilder, Library
 
 
 async def examine(engines: IngestEngines) -> list[str]:
     """Every problem, one line each; empty when nothing is wrong."""
     problems = [f"library: {problem}" for problem in await engines.audit.audit()]
     problems += [f"index: {problem}" for problem in await _find_index_problems(engines)]
-    problems += [f"index: {name} is left over" for name in engines.index_builder.leftovers()]
+    problems += [f"index: {name} is left over" for name in await engines.index_builder.leftovers()]
     return problems
 
 
@@ -20,26 +19,35 @@ async def mend(engines: IngestEngines) -> None:
     await engines.audit.repair()
     if await _find_index_problems(engines):
         await rebuild_index(engines)
-    engines.index_builder.remove_leftovers()
+    await engines.index_builder.remove_leftovers()
 
 
 async def _find_index_problems(engines: IngestEngines) -> list[str]:
     builder = engines.index_builder
     generation = await engines.library.generation()
-    stored = {chunk.id: hash(chunk.text) async for batch in engines.library.chunks() for _, chunk in batch}
     if generation is None:
-        return ["there is no index for the documents of the library"] if stored else []
-    if (model := builder.embedding_model_of(generation)) not in (None, engines.embedder.model):
+        async for batch in engines.library.chunks():
+            if batch:
+                return ["there is no index for the documents of the library"]
+        return []
+    if (model := await builder.embedding_model_of(generation)) not in (None, engines.embedder.model):
         return [str(OtherModel(made=str(model), configured=engines.embedder.model))]
-    if fault := await asyncio.to_thread(builder.fault_of, generation):
+    if fault := await builder.fault_of(generation):
         return [f"generation {generation} {fault}"]
     problems = []
-    if (published := builder.current_generation()) != generation:
+    if (published := await builder.current_generation()) != generation:
         problems.append(f"generation {generation} matches the library, but {published or 'none'} is published")
+    return [*problems, *await compare_contents(engines.library, builder, generation)]
+
+
+async def compare_contents(library: Library, builder: IndexBuilder, generation: int) -> list[str]:
+    """How the chunks of an intact generation differ from those of the library, one line for each kind."""
+    stored = {chunk.id: hash(chunk.text) async for batch in library.chunks() for _, chunk in batch}
     try:
-        indexed = {chunk: hash(text) for chunk, text in builder.contents(generation)}
+        indexed = {chunk: hash(text) async for chunk, text in builder.contents(generation)}
     except IndexUnavailable:
-        return [*problems, f"generation {generation} cannot be read"]
+        return [f"generation {generation} cannot be read"]
+    problems = []
     if missing := stored.keys() - indexed.keys():
         problems.append(f"{len(missing)} chunks of the library are not in it, such as {min(missing)}")
     if unknown := indexed.keys() - stored.keys():

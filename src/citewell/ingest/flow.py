@@ -5,7 +5,6 @@ generation; if a run dies between the commit and the switch, the next run finish
 are read, so at most a few megabytes of text are in memory.
 """
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -110,13 +109,13 @@ async def remove_project(project: Project, *, projects: Projects, engines: Inges
 
 async def rebuild_index(engines: IngestEngines) -> None:
     """Build the index again from the library. Only chunks that are not in the cache are embedded."""
-    engines.index_builder.publish(await build_index(engines))
+    await engines.index_builder.publish(await build_index(engines))
 
 
 async def build_index(engines: IngestEngines) -> int:
     """The same without publishing it: the library names the new generation, but readers use the old one."""
     generation = await engines.library.generation()
-    if generation is not None and (model := _other_model(engines, generation)):
+    if generation is not None and (model := await _other_model(engines, generation)):
         raise OtherModel(made=model, configured=engines.embedder.model)
     changes = _library_changes(engines, ChunkEmbedder(engines.embedder, engines.cache), without=())
     return await _commit(changes, base=None, removed=[], engines=engines)
@@ -161,19 +160,19 @@ async def usable_generation(engines: IngestEngines, *, reembed: bool) -> int | N
     generation = await engines.library.generation()
     if generation is None:
         return None
-    if model := _other_model(engines, generation):
+    if model := await _other_model(engines, generation):
         if not reembed:
             raise OtherModel(made=model, configured=engines.embedder.model)
         return None
-    fault = await asyncio.to_thread(engines.index_builder.fault_of, generation)
+    fault = await engines.index_builder.fault_of(generation)
     if fault:
         _log.warning("generation %s of the index %s; the index is built anew from the library", generation, fault)
     return None if fault else generation
 
 
-def _other_model(engines: IngestEngines, generation: int) -> str | None:
+async def _other_model(engines: IngestEngines, generation: int) -> str | None:
     """The embedding model of a generation, if it is not the configured one."""
-    model = engines.index_builder.embedding_model_of(generation)
+    model = await engines.index_builder.embedding_model_of(generation)
     return None if model == engines.embedder.model else model
 
 
@@ -316,7 +315,7 @@ async def _publish(
     changes: AsyncIterator[Change], *, base: int | None, removed: Sequence[UUID], engines: IngestEngines
 ) -> None:
     """Build the next generation, commit the library, and switch readers to the new generation."""
-    engines.index_builder.publish(await _commit(changes, base=base, removed=removed, engines=engines))
+    await engines.index_builder.publish(await _commit(changes, base=base, removed=removed, engines=engines))
 
 
 async def _commit(
@@ -333,5 +332,5 @@ async def _publish_intact_generation(engines: IngestEngines, *, reembed: bool) -
     """The usable generation. It is published again, in case a run died just before it switched."""
     generation = await usable_generation(engines, reembed=reembed)
     if generation is not None:
-        engines.index_builder.publish(generation)
+        await engines.index_builder.publish(generation)
     return generation

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 from citewell.models import NO_FILTERS, Chunk, Exchange, Filters, Matrix, Passage, TokenUsage, Vector
@@ -95,6 +95,15 @@ class Index(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class ReportsDetails(Protocol):
+    """An index whose engine runs elsewhere, and reports on itself."""
+
+    async def details(self) -> Mapping[str, str | int]:
+        """Its version, number of points and status; names no place. Raises IndexUnavailable."""
+        ...
 
 
 class Reranker(Protocol):

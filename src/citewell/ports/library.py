@@ -1,6 +1,6 @@
 """The library of documents, and the builder of the index."""
 
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -23,20 +23,24 @@ class Change:
 
 
 class IndexBuilder(Protocol):
-    """Builds generations of the index and publishes them to readers; for one writer at a time."""
+    """Builds generations of the index and publishes them to readers; for one writer at a time.
 
-    def fault_of(self, generation: int) -> str | None:
+    The embedded engine has one generation for all projects. On a server each project has its own generations, and a
+    builder is for one project.
+    """
+
+    async def fault_of(self, generation: int) -> str | None:
         """Why no other generation can be built on this one: "is missing", "is damaged: …"; None if nothing is wrong.
 
         Reads all its files. It must have been built by this version with the configured model.
         """
         ...
 
-    def embedding_model_of(self, generation: int) -> str | None:
+    async def embedding_model_of(self, generation: int) -> str | None:
         """The embedding model of a generation; None if there is no such generation, or it does not tell."""
         ...
 
-    def current_generation(self) -> int | None:
+    async def current_generation(self) -> int | None:
         """The generation that readers use; None before the first publish."""
         ...
 
@@ -44,21 +48,31 @@ class IndexBuilder(Protocol):
         """Build a generation from the base, or from nothing. Readers don't see it before it is published."""
         ...
 
-    def contents(self, generation: int) -> Iterator[tuple[str, str]]:
+    def contents(self, generation: int) -> AsyncIterator[tuple[str, str]]:
         """The id and text of every chunk in a generation; raises IndexUnavailable if it cannot be read."""
         ...
 
-    def leftovers(self) -> list[str]:
+    def entries(self, generation: int) -> AsyncIterator[Sequence[Entry]]:
+        """Every chunk of a generation with its embedding, in batches; raises as `contents` does."""
+        ...
+
+    async def leftovers(self) -> list[str]:
         """Names of unfinished generations that a crashed run left, and of generations that nobody uses."""
         ...
 
-    def remove_leftovers(self) -> None:
+    async def remove_leftovers(self) -> None:
         """Delete the leftovers."""
         ...
 
-    def publish(self, generation: int) -> None:
+    async def publish(self, generation: int) -> None:
         """Make a staged generation the one that readers use. Idempotent."""
         ...
+
+    async def remove(self) -> None:
+        """Delete the index: all its generations, the published one too. Idempotent."""
+        ...
+
+    async def close(self) -> None: ...
 
 
 class Library(Protocol):
@@ -81,11 +95,14 @@ class Library(Protocol):
         ...
 
     def chunks(self, document_id: UUID | None = None) -> AsyncIterator[Sequence[tuple[UUID, Chunk]]]:
-        """Chunks with their project, in batches: of one document, or of all."""
+        """Chunks with their project, in batches: of one document, or of all that share an index generation."""
         ...
 
-    async def generation(self) -> int | None:
-        """The index generation that matches the library; None before the first ingest."""
+    async def generation(self, project: UUID | None = None) -> int | None:
+        """The index generation that matches the library; None before the first ingest.
+
+        Where projects have their own, that of `project`.
+        """
         ...
 
     async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:
@@ -116,6 +133,10 @@ class LibraryWriter(Protocol):
         """Delete what was staged."""
         ...
 
+    async def set_generations(self, generations: Mapping[UUID | None, int | None]) -> None:
+        """Name index generations for the library as it is: of projects, or with None of all together; None for none."""
+        ...
+
 
 class Audit(Protocol):
     """Checks and repairs the library."""
@@ -134,10 +155,13 @@ class Audit(Protocol):
 
 
 class Ingests(Protocol):
-    """The last 20 ingest runs of each project. One writer updates its run while others may read it."""
+    """The last 20 ingest runs of each project. Its writer updates a run while others may read it."""
 
     async def begin(self, run: IngestRun) -> None:
-        """Store a new run. Any other that is still running becomes `interrupted`: its process has died."""
+        """Store a new run. Others of the project that are still running become `interrupted`: their process has died.
+
+        So do runs of other projects that have been silent for a minute.
+        """
         ...
 
     async def update(self, run: IngestRun) -> None:

@@ -126,22 +126,29 @@ class Keys(Protocol):
 
 
 class Uploads(Protocol):
-    """The queue of uploads and deletions for the one writer. For each path only the newest counts."""
+    """The queue of uploads and deletions, one worker at a time for a project. For each path only the newest counts."""
 
     async def add(self, upload: Upload, *, content: bytes) -> None:
         """Add an upload to the queue; it replaces any other for the same path in the project."""
         ...
 
-    async def claim(self) -> tuple[Upload, bytes] | None:
-        """Take the oldest PENDING upload: it becomes PROCESSING, with one more attempt. None if the queue is empty."""
+    async def waiting(self) -> list[UUID]:
+        """The projects with uploads that wait or run, the longest waiting first."""
+        ...
+
+    async def claim(self, project: UUID | None = None, *, only_new: bool = False) -> tuple[Upload, bytes] | None:
+        """Take the oldest PENDING upload, of one project or of all; None if there is none.
+
+        It becomes PROCESSING, with one more attempt. With `only_new`, none if it is a deletion or was tried before.
+        """
         ...
 
     async def release(self, upload_id: UUID) -> None:
         """Undo `claim`, for a worker that has to stop: the attempt does not count."""
         ...
 
-    async def resume(self) -> None:
-        """Requeue what a crashed worker had claimed. The caller holds the writer's lock, so no other worker runs."""
+    async def resume(self, project: UUID | None = None) -> None:
+        """Requeue what a crashed worker had claimed. The caller may write there, so no other worker runs."""
         ...
 
     async def finish(self, upload_id: UUID, *, error: str | None = None) -> None:

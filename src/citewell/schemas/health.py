@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 Condition = Literal["healthy", "degraded", "unavailable"]
 
@@ -13,6 +13,8 @@ class ServiceHealth(BaseModel):
     status: Condition
     latency_ms: float | None = None
     error: str | None = None
+    details: dict[str, str | int] | None = Field(None, exclude_if=lambda details: details is None)
+    """What the service reports of itself: of a Qdrant server its version, points and status."""
 
 
 class Health(BaseModel):

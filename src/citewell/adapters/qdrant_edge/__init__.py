@@ -2,8 +2,10 @@
 
 from citewell.adapters.qdrant_edge.builder import QdrantEdgeBuilder
 from citewell.adapters.qdrant_edge.index import QdrantEdgeIndex
+from citewell.adapters.qdrant_edge.parts import Limits
 
 __all__ = [
+    "Limits",
     "QdrantEdgeBuilder",
     "QdrantEdgeIndex",
 ]

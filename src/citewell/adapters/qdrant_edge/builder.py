@@ -2,75 +2,56 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
-from uuid import uuid5
+from uuid import UUID
 
-import numpy as np
-from qdrant_edge import (
-    Distance,
-    EdgeConfig,
-    EdgeShard,
-    EdgeSparseVectorParams,
-    EdgeVectorParams,
-    FieldCondition,
-    Filter,
-    KeywordIndexParams,
-    MatchAny,
-    Memory,
-    Modifier,
-    MultiVectorComparator,
-    MultiVectorConfig,
-    Point,
-    ScrollRequest,
-    SparseVector,
-    TextIndexParams,
-    TokenizerType,
-    UpdateOperation,
-)
+from qdrant_edge import EdgeShard, FieldCondition, Filter, MatchValue, ScrollRequest
 
+from citewell.adapters.index_format import DENSE_VECTORS, FORMAT, IndexOrigin, to_entry
 from citewell.adapters.qdrant_edge.generations import Generations
 from citewell.adapters.qdrant_edge.manifest import Manifest, find_damage, read_manifest, seal, write_manifest
-from citewell.adapters.qdrant_edge.points import chunk_terms, to_payload
-from citewell.adapters.qdrant_edge.shard import (
-    DENSE_VECTORS,
-    FORMAT,
-    SPARSE_VECTORS,
-    OpenGeneration,
-    translated_errors,
-)
-from citewell.adapters.qdrant_edge.sparse_files import used_bytes
+from citewell.adapters.qdrant_edge.parts import Limits, part_folders
+from citewell.adapters.qdrant_edge.shard import OpenGeneration, translated_errors
+from citewell.adapters.qdrant_edge.staging import MIN_FREE_BYTES, Staging, require_space
 from citewell.errors import CitewellError, StoreUnavailable
 from citewell.ports import Change, Entry
-from citewell.text import detect_language, sentence_stems, stems
-
-_POINTS_PER_UPSERT = 256
-# Points after which a shard under construction is closed and opened again: what it has written is then mapped anew
-# instead of staying resident. A small gain (docs/log.md): the engine's indexes under construction are the larger part.
-_POINTS_BEFORE_REOPEN = 10_000
-_POINTS_PER_SCROLL = 1000
-# The engine writes through memory maps, and a full disk kills the whole process at once. So there must be room for
-# several times what is written, and for the files that every index has.
-_SPACE_FACTOR = 4
-_MIN_FREE_BYTES = 20_000_000
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_POINTS_PER_SCROLL = 1000
+
 
 class QdrantEdgeBuilder:
-    """Builds generations and publishes them. The caller makes sure that there is one writer at a time."""
+    """Builds generations and publishes them. The caller makes sure that there is one writer at a time.
 
-    def __init__(self, folder: Path, *, model: str, dimensions: int) -> None:
+    With `project`, `contents` and `entries` are of this project alone; all else is of the whole index.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        limits: Limits | None = None,
+        project: UUID | None = None,
+        model: str,
+        dimensions: int,
+    ) -> None:
         self._generations = Generations(folder)
-        self._model = model
+        self._listed = Filter(must=[FieldCondition("project_id", match=MatchValue(str(project)))] if project else [])
+        self._limits = limits or Limits()
         self._dimensions = dimensions
+        self._configured = IndexOrigin.configured(model=model, dimensions=dimensions)
         self._manifest = Manifest(FORMAT, model, dimensions)
 
-    def fault_of(self, generation: int) -> str | None:
+    async def fault_of(self, generation: int) -> str | None:
+        return await asyncio.to_thread(self._fault_of, generation)
+
+    def _fault_of(self, generation: int) -> str | None:
         folder = self._generations.path(generation)
         try:
             manifest = read_manifest(folder)
@@ -78,132 +59,124 @@ class QdrantEdgeBuilder:
             return f"is damaged: {error}"
         if manifest is None:
             return "is missing"
-        if manifest.model != self._model:
-            return f"was made with the embedding model {manifest.model}"
-        if replace(manifest, scale=None, files=None) != self._manifest:
-            return "was made by another version of Citewell"
+        if fault := manifest.origin.fault(self._configured):
+            return fault
         if manifest.files is None:
             return "has no checksums, because an earlier version of Citewell made it"
-        damage = find_damage(folder, manifest)
-        return f"is damaged: {damage}" if damage else None
+        if damage := find_damage(folder, manifest):
+            return f"is damaged: {damage}"
+        return None if part_folders(folder) else "was made by another version of Citewell"
 
-    def embedding_model_of(self, generation: int) -> str | None:
+    async def embedding_model_of(self, generation: int) -> str | None:
         try:
             manifest = read_manifest(self._generations.path(generation))
         except ValueError:
             return None
         return manifest.model if manifest else None
 
-    def current_generation(self) -> int | None:
+    async def current_generation(self) -> int | None:
         return self._generations.published()
 
     async def stage(self, changes: AsyncIterator[Change], *, base: int | None) -> int:
         self._generations.remove_leftovers()
         with _disk_errors(self._generations.folder):
             number, folder = self._generations.start_partial()
-        shard = await self._write(self._create_or_copy, folder, base)
+        staging = await self._write(self._start, folder, base)
         try:
-            points_since_opened = 0
             async for change in changes:
-                await self._write(self._apply, shard, change)
+                await self._write(staging.apply, change)
                 if change.scale is not None:
                     await self._write(write_manifest, folder, replace(self._manifest, scale=change.scale))
-                points_since_opened += len(change.entries)
-                if points_since_opened >= _POINTS_BEFORE_REOPEN:
-                    shard = await self._write(_reopen, shard, folder)
-                    points_since_opened = 0
-            await self._write(shard.flush)
+            await self._write(self._finish, staging, folder, base)
         finally:
-            shard.close()
-        await self._write(_finish, folder)
+            staging.close()
         await self._write(self._generations.move_into_place, number, folder)
         return number
 
-    def publish(self, generation: int) -> None:
+    def _start(self, folder: Path, base: int | None) -> Staging:
+        require_space(folder.parent, 0)
+        folder.mkdir(parents=True)
+        base_folder = None if base is None else self._generations.path(base)
+        manifest = read_manifest(base_folder) if base_folder else None
+        write_manifest(folder, replace(self._manifest, scale=manifest.scale if manifest else None))
+        return Staging(
+            folder,
+            base_folder,
+            dimensions=self._dimensions,
+            limits=self._limits,
+            exclusive_access=self._generations.exclusive_access,
+        )
+
+    def _finish(self, staging: Staging, folder: Path, base: int | None) -> None:
+        staging.finish()
+        seal(folder, base=None if base is None else self._generations.path(base))
+
+    async def publish(self, generation: int) -> None:
         with _disk_errors(self._generations.folder):
             self._generations.publish(generation)
-        self.remove_leftovers()
-
-    def leftovers(self) -> list[str]:
-        return self._generations.leftovers()
-
-    def remove_leftovers(self) -> None:
         self._generations.remove_leftovers()
 
-    def contents(self, generation: int) -> Iterator[tuple[str, str]]:
+    async def remove(self) -> None:
+        self._generations.remove()
+
+    async def close(self) -> None:
+        pass
+
+    async def leftovers(self) -> list[str]:
+        return self._generations.leftovers()
+
+    async def remove_leftovers(self) -> None:
+        self._generations.remove_leftovers()
+
+    async def contents(self, generation: int) -> AsyncIterator[tuple[str, str]]:
+        async for rows in self._pages(generation, with_vectors=False):
+            for payload, _ in rows:
+                yield payload["chunk_id"], payload["text"]
+
+    async def entries(self, generation: int) -> AsyncIterator[Sequence[Entry]]:
+        async for rows in self._pages(generation, with_vectors=True):
+            yield [to_entry(payload, vectors) for payload, vectors in rows]
+
+    async def _pages(self, generation: int, *, with_vectors: bool) -> AsyncIterator[list[tuple[dict[str, Any], Any]]]:
+        """Payloads of a generation, and the vectors of their windows; vectors are None unless asked for."""
+        opened = await asyncio.to_thread(self._open, generation)
+        try:
+            offset = None
+            while True:
+                rows, offset = await asyncio.to_thread(
+                    _scroll, opened.shard, offset, listed=self._listed, with_vectors=with_vectors
+                )
+                yield rows
+                if offset is None:
+                    return
+        finally:
+            opened.close()
+
+    def _open(self, generation: int) -> OpenGeneration:
         with translated_errors():
-            opened = OpenGeneration.open(self._generations, generation, model=self._model)
-            try:
-                offset = None
-                while True:
-                    points, offset = opened.shard.scroll(
-                        ScrollRequest(offset=offset, limit=_POINTS_PER_SCROLL, with_payload=True)
-                    )
-                    for point in points:
-                        payload = cast("dict[str, Any]", point.payload)
-                        yield payload["id"], payload["text"]
-                    if offset is None:
-                        return
-            finally:
-                opened.close()
+            return OpenGeneration.open(self._generations, generation, configured=self._configured)
 
     async def _write(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run in a thread what writes a generation."""
         with _disk_errors(self._generations.folder):
             return await asyncio.to_thread(function, *args, **kwargs)
 
-    def _create_or_copy(self, folder: Path, base: int | None) -> EdgeShard:
-        """An empty shard, or a copy of the base generation's."""
-        shard_folder = folder / "shard"
-        _require_space(folder.parent, 0 if base is None else used_bytes(self._generations.path(base)))
-        if base is not None:
-            self._generations.copy(base, folder)
-            return EdgeShard.load(str(shard_folder))
-        shard_folder.mkdir(parents=True)
-        write_manifest(folder, self._manifest)
-        windows = MultiVectorConfig(MultiVectorComparator.MaxSim)
-        dense = EdgeVectorParams(
-            size=self._dimensions, distance=Distance.Cosine, multivector_config=windows, memory=Memory.Cold
-        )
-        sparse = EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)
-        # No write-ahead log: a generation that is not finished is thrown away, never replayed.
-        shard = EdgeShard.create(
-            str(shard_folder),
-            EdgeConfig(vectors={DENSE_VECTORS: dense}, sparse_vectors={SPARSE_VECTORS: sparse}, wal_enabled=False),
-        )
-        shard.update(UpdateOperation.create_field_index("project", KeywordIndexParams(is_tenant=True)))
-        for field in ("document", "section", "chapter"):
-            shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams()))
-        for field in ("source", "addresses"):
-            shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams(prefix=True)))
-        whole_words = TextIndexParams(tokenizer=TokenizerType.Whitespace, lowercase=False, memory=Memory.Cold)
-        shard.update(UpdateOperation.create_field_index("words", whole_words))
-        return shard
 
-    def _apply(self, shard: EdgeShard, change: Change) -> None:
-        new_bytes = sum(entry.embedding.vectors.nbytes + len(entry.chunk.text) for entry in change.entries)
-        _require_space(self._generations.folder, _SPACE_FACTOR * new_bytes)
-        if change.remove:
-            document_ids = [str(document_id) for document_id in change.remove]
-            removed = Filter(must=[FieldCondition("document", match=MatchAny(document_ids))])
-            shard.update(UpdateOperation.delete_points_by_filter(removed))
-        points = [self._point(entry) for entry in change.entries]
-        for start in range(0, len(points), _POINTS_PER_UPSERT):
-            shard.update(UpdateOperation.upsert_points(points[start : start + _POINTS_PER_UPSERT]))
-
-    def _point(self, entry: Entry) -> Point:
-        vectors, chunk = entry.embedding.vectors, entry.chunk
-        # The engine accepts NaN and keeps half of a batch that it refuses, so invalid vectors must not reach it.
-        if vectors.ndim != 2 or vectors.shape[1] != self._dimensions or not np.isfinite(vectors).all():
-            raise StoreUnavailable(f"{chunk.source}: the embedder gave vectors that cannot be stored ({vectors.shape})")
-        language = detect_language(chunk.text)
-        text_stems = sentence_stems(chunk.text, language)
-        terms = chunk_terms(text_stems, stems(chunk.label, language))
-        return Point(
-            str(uuid5(entry.project, chunk.id)),
-            {DENSE_VECTORS: cast("list[list[float]]", vectors), SPARSE_VECTORS: SparseVector(*terms)},
-            to_payload(entry, text_stems),
+def _scroll(
+    shard: EdgeShard, offset: Any, *, listed: Filter, with_vectors: bool
+) -> tuple[list[tuple[dict[str, Any], Any]], Any]:
+    """Payload and vectors of the next chunks, and where to go on; None at the end."""
+    names = [DENSE_VECTORS] if with_vectors else False
+    with translated_errors():
+        request = ScrollRequest(
+            offset=offset, limit=_POINTS_PER_SCROLL, filter=listed, with_payload=True, with_vector=names
         )
+        points, next_offset = shard.scroll(request)
+    rows = [
+        (cast("dict[str, Any]", point.payload), cast("Any", point.vector)[DENSE_VECTORS] if with_vectors else None)
+        for point in points
+    ]
+    return rows, next_offset
 
 
 @contextmanager
@@ -215,35 +188,10 @@ def _disk_errors(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:
         free = shutil.disk_usage(folder).free
-        if not isinstance(error, OSError) and free >= _MIN_FREE_BYTES:  # the engine's errors have no class of their own
+        if not isinstance(error, OSError) and free >= MIN_FREE_BYTES:  # the engine's errors have no class of their own
             raise
         reason = (error.strerror if isinstance(error, OSError) else None) or f"{free / 1e6:.0f} MB are free"
         raise StoreUnavailable(
             f"the index cannot be written: {reason}. Run it again when that is mended; until then, answers come from "
             "the index as it was"
         ) from error
-
-
-def _require_space(folder: Path, bytes_to_write: int) -> None:
-    needed, free = bytes_to_write + _MIN_FREE_BYTES, shutil.disk_usage(folder).free
-    if free < needed:
-        raise StoreUnavailable(
-            f"there is not enough free space for the index: {needed / 1e6:.0f} MB are needed, and {free / 1e6:.0f} MB "
-            "are free. Free some and run it again; until then, answers come from the index as it was"
-        )
-
-
-def _reopen(shard: EdgeShard, folder: Path) -> EdgeShard:
-    shard.flush()
-    shard.close()
-    return EdgeShard.load(str(folder / "shard"))
-
-
-def _finish(folder: Path) -> None:
-    """Bring the files into the form that they keep, and write their checksums down.
-
-    Opening a shard for the first time, the engine removes its journals and rewrites its settings; from then on, opening
-    and closing leave every byte as it is.
-    """
-    EdgeShard.load(str(folder / "shard")).close()
-    seal(folder)

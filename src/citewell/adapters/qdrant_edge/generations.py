@@ -4,6 +4,7 @@
     index/8.partial/   one that is being built; removed at the next start if unfinished
     index/CURRENT      "7", replaced atomically
     index/7.lock       held by the process that has generation 7 open
+    index/7.reader-x/  links to the files of generation 7, for another process; its own lock is beside it
     index/still.lock   held while a folder is opened, closed or copied
 
 Knows folders, renames and locks; nothing of what lies inside a generation.
@@ -15,9 +16,10 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import IO
 
-from citewell.adapters.qdrant_edge.sparse_files import copy_sparse
+from citewell.adapters.qdrant_edge.sparse_files import link_or_copy
 
 
 class Generations:
@@ -49,7 +51,7 @@ class Generations:
     def move_into_place(self, number: int, partial: Path) -> None:
         """Rename a built generation to its final name; all of it is on disk when this returns."""
         for file in partial.rglob("*"):
-            if file.is_file():
+            if file.is_file() and file.stat().st_nlink == 1:  # the others were synced with the generation they are from
                 _sync(file)
         partial.rename(self.path(number))
         _sync(self.folder)
@@ -67,9 +69,11 @@ class Generations:
     def leftovers(self) -> list[str]:
         """Names of folders that no reader uses and no writer will finish."""
         names = [partial.name for partial in self.folder.glob("*.partial")]
-        for number in sorted(self._numbers()):
-            if number != self.published() and (lock := self.lock(number)):
-                names.append(str(number))
+        used_by_readers = [str(number) for number in sorted(self._numbers()) if number != self.published()]
+        used_by_readers += sorted(folder.name for folder in self.folder.glob("*.reader-*") if folder.is_dir())
+        for name in used_by_readers:
+            if lock := self.lock(name):
+                names.append(name)
                 lock.close()
         return names
 
@@ -78,9 +82,14 @@ class Generations:
             shutil.rmtree(self.folder / name, ignore_errors=True)
             (self.folder / f"{name}.lock").unlink(missing_ok=True)
 
-    def lock(self, number: int) -> IO[bytes] | None:
-        """Lock a generation until the handle is closed; None while another process holds the lock."""
-        handle = (self.folder / f"{number}.lock").open("ab")
+    def remove(self) -> None:
+        """Remove every generation; one that a process has open goes with the next `remove_leftovers`."""
+        self._current.unlink(missing_ok=True)
+        self.remove_leftovers()
+
+    def lock(self, name: int | str) -> IO[bytes] | None:
+        """Lock a generation, or a folder, until the handle is closed; None while another process holds the lock."""
+        handle = (self.folder / f"{name}.lock").open("ab")
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -95,10 +104,26 @@ class Generations:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
-    def copy(self, number: int, target: Path) -> None:
-        """Copy a generation consistently, even while others have it open."""
-        with self.exclusive_access():
-            copy_sparse(self.path(number), target)
+    def private_copy(self, number: int) -> tuple[Path, IO[bytes] | None]:
+        """A folder of links to the files of a generation, even while others have it open, and its lock.
+
+        Nobody writes into these files, and what the engine replaces when it opens a folder, it replaces there alone.
+        """
+        folder = self.folder / f"{number}.reader-{token_hex(4)}"
+        lock = self.lock(folder.name)
+        try:
+            with self.exclusive_access():
+                link_or_copy(self.path(number), folder)
+        except BaseException:
+            self.remove_copy(folder, lock)
+            raise
+        return folder, lock
+
+    def remove_copy(self, folder: Path, lock: IO[bytes] | None) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        (self.folder / f"{folder.name}.lock").unlink(missing_ok=True)
+        if lock is not None:
+            lock.close()
 
     def _numbers(self) -> Iterator[int]:
         for entry in self.folder.iterdir() if self.folder.is_dir() else ():

@@ -14,32 +14,36 @@ from typing import Any, TypeVar, TypeVarTuple, cast
 from uuid import UUID
 
 from qdrant_edge import (
+    AcornSearchParams,
     CountRequest,
     EdgeShard,
     FieldCondition,
     Filter,
     Fusion,
-    IdfParams,
     MatchPrefix,
     MatchText,
     MatchValue,
     Prefetch,
+    QuantizationSearchParams,
     Query,
     QueryRequest,
     SearchParams,
     SparseVector,
 )
 
-from citewell.adapters.qdrant_edge.generations import Generations
-from citewell.adapters.qdrant_edge.manifest import fingerprint
-from citewell.adapters.qdrant_edge.points import normalize_url, query_terms, to_passages
-from citewell.adapters.qdrant_edge.shard import (
+from citewell.adapters.index_format import (
     DENSE_VECTORS,
     MENDED_BY_DOCTOR,
     SPARSE_VECTORS,
-    OpenGeneration,
-    translated_errors,
+    IndexOrigin,
+    normalize_url,
+    query_terms,
+    to_passages,
 )
+from citewell.adapters.qdrant_edge.generations import Generations
+from citewell.adapters.qdrant_edge.manifest import CheckedFiles, fingerprint
+from citewell.adapters.qdrant_edge.shard import OpenGeneration, translated_errors
+from citewell.adapters.qdrant_edge.word_counts import WordCounts
 from citewell.errors import EmptyKnowledgeBase, IndexUnavailable
 from citewell.models import NO_FILTERS, Filters, Passage, Vector
 from citewell.similarity_scale import SimilarityScale
@@ -50,6 +54,13 @@ Result = TypeVar("Result")
 _CANDIDATES = 50  # from each of the two searches, before fusion
 _RRF_K = 10  # over 60: the right file in the first five for 91.2 % instead of 88.9 % (docs/log.md)
 _MAX_CACHED_COUNTS = 1000
+# Where an index has graphs; a segment without one is compared whatever this says. ACORN is for filters: without it,
+# a filter that a fifth of the chunks match finds 64 of 100 of the nearest ten, with it 100 (docs/log.md).
+_GRAPH_SEARCH = SearchParams(
+    hnsw_ef=128,
+    quantization=QuantizationSearchParams(rescore=True, oversampling=2.0),
+    acorn=AcornSearchParams(enable=True, max_selectivity=0.5),
+)
 _OPEN_ATTEMPTS = 10
 
 
@@ -66,14 +77,13 @@ class QdrantEdgeIndex:
     ) -> None:
         """`expected_generation` gives the one that the library names: without any, an empty folder is no fault."""
         self._generations = Generations(folder)
-        self._model = model
-        self._dimensions = dimensions
+        self._configured = IndexOrigin.configured(model=model, dimensions=dimensions)
         self._expected_generation = expected_generation
         self._current: OpenGeneration | None = None
         self._problem: str | None = None
         self._refused: tuple[object, str] | None = None  # a generation that cannot be read, as it was, and the reason
-        # How many chunks a search may choose from. Cached: a count takes 27 ms for 90,000 chunks, and a generation
-        # never changes.
+        self._checked: CheckedFiles = {}
+        # How many chunks match filters. Cached: a count takes 27 ms for 90,000 chunks, and a generation never changes.
         self._chunk_counts: dict[tuple[UUID, Filters], int] = {}
         self._shard_lock = Lock()
         # A thread of its own: questions that wait for an engine that hangs must not block the embedder's threads.
@@ -83,8 +93,7 @@ class QdrantEdgeIndex:
         self, project: UUID, *, vector: Vector, words: str, limit: int, filters: Filters = NO_FILTERS
     ) -> tuple[Passage, ...]:
         # Fused ranks tie in pairs, and the engine cuts through a pair at random: ask for one more, then sort by id.
-        request = fusion_query(project, vector=vector, words=words, limit=limit + 1, filters=filters)
-        return (await self._call(self._search, request, vector))[:limit]
+        return (await self._call(self._search, project, vector, words, limit + 1, filters))[:limit]
 
     async def frequencies(
         self, project: UUID, stems: Sequence[str], *, filters: Filters = NO_FILTERS
@@ -145,28 +154,35 @@ class QdrantEdgeIndex:
         if self._refused and self._refused[0] == (number, fingerprint(folder)):
             raise IndexUnavailable(self._refused[1])
         try:
-            opened = OpenGeneration.open(self._generations, number, model=self._model)
+            opened = OpenGeneration.open(self._generations, number, configured=self._configured, checked=self._checked)
         except IndexUnavailable as error:
             self._refused = (number, fingerprint(folder)), str(error)
             raise
         self._refused = None
         return opened
 
-    def _search(self, request: QueryRequest, vector: Vector) -> tuple[Passage, ...]:
+    def _search(self, project: UUID, vector: Vector, words: str, limit: int, filters: Filters) -> tuple[Passage, ...]:
         with self._shard_lock, translated_errors():
             generation = self.opened()
-            points = generation.shard.query(request)
+            terms = weighted_terms(generation.counts, project, words)
+            points = generation.shard.query(
+                fusion_query(project, vector=vector, terms=terms, limit=limit, filters=filters)
+            )
         points = sorted(points, key=lambda point: (-point.score, str(point.id)))
         rows = [(cast("dict[str, Any]", point.payload), cast("Any", point.vector)[DENSE_VECTORS]) for point in points]
         return to_passages(rows, vector, generation.scale)
 
     def _frequencies(self, project: UUID, stems: Sequence[str], filters: Filters) -> tuple[int, list[int]]:
+        if not filters:
+            with self._shard_lock, translated_errors():
+                counts = self.opened().counts
+                return counts.chunks(project), counts.stems(project, stems)
         conditions = _conditions(project, filters)
         by_stem = [Filter(must=[*conditions, FieldCondition("words", match=MatchText(stem))]) for stem in stems]
         with self._shard_lock, translated_errors():
             shard = self.opened().shard
-            counts = [shard.count(CountRequest(exact=True, filter=stem_filter)) for stem_filter in by_stem]
-            return self._chunk_count(shard, project, filters), counts
+            filtered = [shard.count(CountRequest(exact=True, filter=stem_filter)) for stem_filter in by_stem]
+            return self._chunk_count(shard, project, filters), filtered
 
     def _chunk_count(self, shard: EdgeShard, project: UUID, filters: Filters) -> int:
         key = project, filters
@@ -192,24 +208,28 @@ def _files_missing() -> IndexUnavailable:
     return IndexUnavailable(f"the index is missing: its files are gone; {MENDED_BY_DOCTOR}")
 
 
+def weighted_terms(counts: WordCounts, project: UUID, words: str) -> SparseVector:
+    """The words of a question, each weighted by how rare it is in the project."""
+    dimensions, weights = query_terms(words)
+    rarities = counts.rarities(project, dimensions)
+    return SparseVector(dimensions, [weight * rarity for weight, rarity in zip(weights, rarities, strict=True)])
+
+
 def fusion_query(
-    project: UUID, *, vector: Vector, words: str, limit: int, filters: Filters = NO_FILTERS
+    project: UUID, *, vector: Vector, terms: SparseVector, limit: int, filters: Filters = NO_FILTERS
 ) -> QueryRequest:
     """The request for a search: nearest chunks by meaning and by words, merged by reciprocal rank fusion."""
-    in_project, *narrower = _conditions(project, filters)
-    # How rare a word is, is counted in this project alone; the engine would count it in all of them.
-    project_idf = SearchParams(idf=IdfParams(corpus=Filter(must=[in_project])))
     return QueryRequest(
         limit=limit,
-        filter=Filter(must=[in_project, *narrower]),
+        filter=Filter(must=[*_conditions(project, filters)]),
         query=cast("Fusion", Fusion.Rrf(k=_RRF_K)),  # the stub hides that it is one
         prefetches=[
-            Prefetch(limit=_CANDIDATES, query=Query.Nearest(cast("list[float]", vector), using=DENSE_VECTORS)),
             Prefetch(
                 limit=_CANDIDATES,
-                query=Query.Nearest(SparseVector(*query_terms(words)), using=SPARSE_VECTORS),
-                params=project_idf,
+                query=Query.Nearest(cast("list[float]", vector), using=DENSE_VECTORS),
+                params=_GRAPH_SEARCH,
             ),
+            Prefetch(limit=_CANDIDATES, query=Query.Nearest(terms, using=SPARSE_VECTORS)),
         ],
         with_payload=True,
         with_vector=[DENSE_VECTORS],
@@ -218,13 +238,13 @@ def fusion_query(
 
 def _conditions(project: UUID, filters: Filters) -> list[FieldCondition]:
     """What a chunk must match: first the project, then every filter that is set."""
-    conditions = [FieldCondition("project", match=MatchValue(str(project)))]
+    conditions = [FieldCondition("project_id", match=MatchValue(str(project)))]
     for field, value in (("section", filters.section), ("chapter", filters.chapter)):
         if value is not None:
             conditions.append(FieldCondition(field, match=MatchValue(value)))
     if filters.path is not None:
         is_folder = filters.path.endswith("/")
-        conditions.append(FieldCondition("source", match=(MatchPrefix if is_folder else MatchValue)(filters.path)))
+        conditions.append(FieldCondition("filename", match=(MatchPrefix if is_folder else MatchValue)(filters.path)))
     if filters.source_url_prefix is not None:
-        conditions.append(FieldCondition("addresses", match=MatchPrefix(normalize_url(filters.source_url_prefix))))
+        conditions.append(FieldCondition("matchable_urls", match=MatchPrefix(normalize_url(filters.source_url_prefix))))
     return conditions

@@ -11,13 +11,17 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from citewell.adapters.index_format import IndexOrigin
 from citewell.adapters.qdrant_edge.sparse_files import checksum
 from citewell.similarity_scale import SimilarityScale
 
 _NAME = "made.json"
 _KEYS_WITHOUT_FILES = frozenset({"format", "model", "dimensions", "scale"})  # all that earlier versions wrote
+CheckedFiles: TypeAlias = dict[tuple[int, int, int, int], str]
+"""The checksums of files that were found intact, by device, inode, size and time of the last change."""
+
 _ENGINE_TEMPORARY = ".atomicwrite"  # a killed engine leaves such a folder behind, and never reads it
 
 
@@ -32,6 +36,10 @@ class Manifest:
     scale: SimilarityScale | None = None
     files: Mapping[str, tuple[int, str]] | None = None
     """Size and checksum of each file, by its path; None before it is complete, or if an earlier version made it."""
+
+    @property
+    def origin(self) -> IndexOrigin:
+        return IndexOrigin(self.format, self.model, self.dimensions, self.scale)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -63,33 +71,61 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise ValueError(f"{_NAME} cannot be read: {error}") from error
 
 
-def seal(folder: Path) -> None:
-    """Add size and checksum of every file to the manifest of a generation that is complete."""
+def seal(folder: Path, *, base: Path | None = None) -> None:
+    """Add size and checksum of every file to the manifest of a generation that is complete.
+
+    Files that are hard links to those of the base are not read again.
+    """
     manifest = read_manifest(folder)
     if manifest is None:
         raise FileNotFoundError(folder / _NAME)
-    files = {path: (file.stat().st_size, checksum(file)) for path, file in _files(folder).items()}
+    known = read_manifest(base) if base else None
+    files: dict[str, tuple[int, str]] = {}
+    for path, file in _files(folder).items():
+        if base and known and known.files and path in known.files and _is_same_file(file, base / path):
+            files[path] = known.files[path]
+        else:
+            files[path] = file.stat().st_size, checksum(file)
     write_manifest(folder, replace(manifest, files=files))
 
 
-def find_damage(folder: Path, manifest: Manifest) -> str | None:
-    """The first file that is not as it was when the generation was published, and how many more there are."""
+def _is_same_file(file: Path, other: Path) -> bool:
+    try:
+        return file.samefile(other)
+    except FileNotFoundError:
+        return False
+
+
+def find_damage(folder: Path, manifest: Manifest, *, checked: CheckedFiles | None = None) -> str | None:
+    """The first file that is not as it was when the generation was published, and how many more there are.
+
+    A file that was `checked` is not read again before it is written or replaced: most files of a generation are links
+    to those of the one before. What is checked now is added, and files of other generations are forgotten.
+    """
     if manifest.files is None:
         return None
+    known = dict(checked or {})
+    intact: CheckedFiles = {}
     found = _files(folder)
     faults = [f"{path} does not belong to it" for path in found.keys() - manifest.files.keys()]
     for path, (size, digest) in manifest.files.items():
         file = folder / path
         try:
-            actual_size = file.stat().st_size
-            if actual_size != size:
-                faults.append(f"{path} has {actual_size} bytes instead of {size}")
-            elif checksum(file) != digest:
+            status = file.stat()
+            identity = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+            if status.st_size != size:
+                faults.append(f"{path} has {status.st_size} bytes instead of {size}")
+            elif known.get(identity) != digest and checksum(file) != digest:
                 faults.append(f"{path} has other contents than when it was published")
+            else:
+                intact[identity] = digest
         except FileNotFoundError:
             faults.append(f"{path} is missing")
         except OSError as error:
             faults.append(f"{path} cannot be read: {error.strerror}")
+    if checked is not None:
+        checked.clear()
+        checked.update(intact)
     others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     return min(faults) + others if faults else None
 

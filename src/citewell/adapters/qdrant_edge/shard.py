@@ -5,8 +5,6 @@ readers open immutable generations only, under a lock or as a private copy, and 
 """
 
 import logging
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,18 +12,15 @@ from typing import IO
 
 from qdrant_edge import EdgeShard
 
+from citewell.adapters.index_format import MENDED_BY_DOCTOR, IndexOrigin
 from citewell.adapters.qdrant_edge.generations import Generations
-from citewell.adapters.qdrant_edge.manifest import find_damage, read_manifest
-from citewell.errors import CitewellError, IndexMismatch, IndexUnavailable, OtherModel
-from citewell.similarity_scale import IDENTITY_SCALE, SimilarityScale
+from citewell.adapters.qdrant_edge.manifest import CheckedFiles, find_damage, read_manifest
+from citewell.adapters.qdrant_edge.parts import part_folders
+from citewell.adapters.qdrant_edge.word_counts import WordCounts
+from citewell.errors import CitewellError, IndexMismatch, IndexUnavailable
+from citewell.similarity_scale import SimilarityScale
 
 _log = logging.getLogger("citewell.index")
-
-DENSE_VECTORS, SPARSE_VECTORS = "dense", "bm25"
-FORMAT = 4
-"""Version of the payload. When it is raised, the next ingest rebuilds the index from the library."""
-MENDED_BY_DOCTOR = "run `citewell doctor --fix` to rebuild it from the database; nothing has to be embedded again"
-"""Follows every error of an index that cannot be read."""
 
 
 class OpenGeneration:
@@ -36,6 +31,7 @@ class OpenGeneration:
         number: int,
         shard: EdgeShard,
         scale: SimilarityScale,
+        counts: WordCounts,
         generations: Generations,
         *,
         lock: IO[bytes] | None,
@@ -44,13 +40,16 @@ class OpenGeneration:
         self.number = number
         self.shard = shard
         self.scale = scale
+        self.counts = counts
         self._generations = generations
         self._lock = lock
         self._copy = copy
 
     @classmethod
-    def open(cls, generations: Generations, number: int, *, model: str) -> "OpenGeneration":
-        """Open a generation whose files are intact.
+    def open(
+        cls, generations: Generations, number: int, *, configured: IndexOrigin, checked: CheckedFiles | None = None
+    ) -> "OpenGeneration":
+        """Open a generation whose files are intact; what was `checked` is not read again.
 
         Raises FileNotFoundError if it is gone, IndexMismatch if this version with this model cannot use it, and
         IndexUnavailable if it is damaged.
@@ -62,27 +61,26 @@ class OpenGeneration:
             raise _damaged(number, str(error)) from error
         if manifest is None:
             raise FileNotFoundError(folder)
-        if manifest.model != model:
-            raise OtherModel(made=manifest.model, configured=model)
-        if manifest.format != FORMAT:
-            raise IndexMismatch(f"the index was made by another version of Citewell; {MENDED_BY_DOCTOR}")
+        manifest.origin.require(configured)
         copy: Path | None = None
         lock = generations.lock(number)
         if lock is None:
-            copy = Path(tempfile.mkdtemp(prefix="citewell-"))
-            folder = copy / "index"
+            copy, lock = generations.private_copy(number)
+            folder = copy
         try:
-            if copy is not None:
-                generations.copy(number, folder)
             if not folder.is_dir():
                 raise FileNotFoundError(folder)
-            if damage := find_damage(folder, manifest):
+            if damage := find_damage(folder, manifest, checked=checked):
                 raise _damaged(number, damage)
+            parts = part_folders(folder)
+            if not parts:
+                raise IndexMismatch(f"the index was made by another version of Citewell; {MENDED_BY_DOCTOR}")
             with generations.exclusive_access(), translated_errors():
+                counts = WordCounts(parts.values())
                 shard = EdgeShard.load(str(folder / "shard"))
-            return cls(number, shard, manifest.scale or IDENTITY_SCALE, generations, lock=lock, copy=copy)
+            return cls(number, shard, manifest.origin.similarity_scale, counts, generations, lock=lock, copy=copy)
         except BaseException:
-            _release(lock, copy)
+            _release(generations, lock, copy)
             raise
 
     def close(self) -> None:
@@ -92,7 +90,7 @@ class OpenGeneration:
         except IndexUnavailable:
             pass  # it is in the log, and nothing was to be written
         finally:
-            _release(self._lock, self._copy)
+            _release(self._generations, self._lock, self._copy)
 
 
 def _damaged(number: int, damage: str) -> IndexUnavailable:
@@ -101,11 +99,11 @@ def _damaged(number: int, damage: str) -> IndexUnavailable:
     return IndexUnavailable(f"the index is damaged; {MENDED_BY_DOCTOR}")
 
 
-def _release(lock: IO[bytes] | None, copy: Path | None) -> None:
-    if lock is not None:
-        lock.close()
+def _release(generations: Generations, lock: IO[bytes] | None, copy: Path | None) -> None:
     if copy is not None:
-        shutil.rmtree(copy, ignore_errors=True)
+        generations.remove_copy(copy, lock)
+    elif lock is not None:
+        lock.close()
 
 
 @contextmanager

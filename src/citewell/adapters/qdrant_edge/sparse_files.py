@@ -1,4 +1,4 @@
-"""Copies and checksums sparse files without reading their holes: the engine reserves far more than it uses.
+"""Copies, links and checksums sparse files without reading their holes: the engine reserves far more than it uses.
 
 Knows nothing of generations.
 """
@@ -19,6 +19,11 @@ def copy_sparse(source: Path, target: Path) -> None:
     shutil.copytree(source, target, copy_function=_copy_file)
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """Make a folder whose files are hard links to those of another, or copies if the file system has no links."""
+    shutil.copytree(source, target, copy_function=_link_file)
+
+
 def checksum(path: Path) -> str:
     """The SHA-256 over the blocks of a file that are not all zeros, each after its position.
 
@@ -36,6 +41,14 @@ def checksum(path: Path) -> str:
 def used_bytes(folder: Path) -> int:
     """The space that the files of a folder take on the disk, without their holes."""
     return sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file())
+
+
+def _link_file(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:
+        _copy_file(source, target)
+    return target
 
 
 def _copy_file(source: str, target: str) -> str:

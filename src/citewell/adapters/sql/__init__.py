@@ -6,6 +6,7 @@ from citewell.adapters.sql.insights import SqlEvaluations, SqlGaps, SqlIngests
 from citewell.adapters.sql.keys import SqlKeys
 from citewell.adapters.sql.library import SqlLibrary
 from citewell.adapters.sql.projects import SqlProjects
+from citewell.adapters.sql.queue import SqlUploads, sole_writer
 from citewell.adapters.sql.sessions import SqlSessions
 from citewell.adapters.sql.sqlite_file import (
     BackupContents,
@@ -18,7 +19,8 @@ from citewell.adapters.sql.sqlite_file import (
     unusable,
     write_backup,
 )
-from citewell.adapters.sql.uploads import SqlUploads
+from citewell.adapters.sql.tables import generation_of
+from citewell.adapters.sql.transfer import copy_database
 
 __all__ = [
     "BackupContents",
@@ -32,12 +34,15 @@ __all__ = [
     "SqlSessions",
     "SqlUploads",
     "check_database_url",
+    "copy_database",
     "database_exists",
     "find_damage",
+    "generation_of",
     "has_content",
     "has_documents",
     "replace_database",
     "set_aside",
+    "sole_writer",
     "staged_copy",
     "unusable",
     "write_backup",

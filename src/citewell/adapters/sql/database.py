@@ -11,13 +11,13 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from anyio import CancelScope
-from sqlalchemy import Table, event, func, make_url, select
+from sqlalchemy import Table, event, make_url
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -25,7 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from citewell.adapters.sql import schema, sqlite_file
 from citewell.adapters.sql.engine import BEGIN, TIMEOUT_SECONDS, make_engine
-from citewell.errors import DatabaseUnusable, IngestRunning, StoreUnavailable
+from citewell.errors import DatabaseUnusable, StoreUnavailable
 
 _log = logging.getLogger("citewell.database")
 
@@ -37,7 +37,6 @@ _WRITE_QUEUE_SECONDS = 15.0  # behind other writers of this process; long queues
 _NO_ROOM_BYTES = 1_000_000
 _FAILURES = (DBAPIError, PoolTimeout, OSError)  # a TimeoutError is an OSError
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_INGEST_LOCK = 0x696E_6765_7374  # "ingest"
 _MIGRATION_SECONDS = 600.0
 
 
@@ -67,6 +66,8 @@ class Database:
             location, timeout_seconds=timeout_seconds, statement_seconds=statement_seconds or timeout_seconds
         )
         self.dialect = self._engine.dialect.name
+        self.fence: Callable[[AsyncConnection], Awaitable[None]] | None = None
+        """What every transaction that writes begins with, where only one process may write."""
         self._writer = self._engine.execution_options(**{BEGIN: "BEGIN IMMEDIATE"})
         self._autocommit = self._engine.execution_options(
             **{BEGIN: None} if self.dialect == "sqlite" else {"isolation_level": "AUTOCOMMIT"}
@@ -128,10 +129,11 @@ class Database:
             yield connection
 
     @asynccontextmanager
-    async def writing(self) -> AsyncIterator[AsyncConnection]:
+    async def writing(self, *, fenced: bool = True) -> AsyncIterator[AsyncConnection]:
         """A transaction that reads and writes, committed unless an error leaves the block.
 
-        On SQLite nobody else writes meanwhile; on PostgreSQL lock what you read with `with_for_update()`.
+        On SQLite nobody else writes meanwhile; on PostgreSQL lock what you read with `with_for_update()`. It begins
+        with the `fence`, if there is one and unless it is not `fenced`.
         """
         with self._translated_errors():
             async with asyncio.timeout(_WRITE_QUEUE_SECONDS):
@@ -139,6 +141,8 @@ class Database:
         try:
             async with self._connected(self._writer) as connection:
                 await connection.begin()
+                if fenced and self.fence:
+                    await self.fence(connection)
                 yield connection
                 await connection.commit()
         finally:
@@ -149,29 +153,6 @@ class Database:
         """For statements that cannot run in a transaction, such as VACUUM."""
         async with self._connected(self._autocommit) as connection:
             yield connection
-
-    @asynccontextmanager
-    async def sole_writer(self, *, wait: bool, on_wait: Callable[[], None]) -> AsyncIterator[None]:
-        """Hold the ingest lock of a PostgreSQL, which several home folders may share; SQLite needs none.
-
-        While another process holds it: call `on_wait` once and wait, or raise IngestRunning.
-        """
-        if self.dialect == "sqlite":
-            yield
-            return
-        async with self.outside_transactions() as connection:
-            notified = False
-            while not await connection.scalar(select(func.pg_try_advisory_lock(_INGEST_LOCK))):
-                if not wait:
-                    raise IngestRunning("ingestion already in progress; try again when it is done")
-                if not notified:
-                    on_wait()
-                    notified = True
-                await asyncio.sleep(0.1)
-            try:
-                yield
-            finally:
-                await connection.invalidate()  # the lock ends with its connection
 
     def insert(self, table: Table) -> "sqlite.Insert | postgresql.Insert":
         """An INSERT that has `on_conflict_do_nothing()` and `on_conflict_do_update(…)`."""
@@ -283,6 +264,8 @@ class Database:
         except TimeoutError:
             connecting.cancel()
             raise
+        except PoolTimeout as error:
+            raise StoreUnavailable("all connections to the database are in use; try again soon") from error
         except asyncio.CancelledError:
             await asyncio.wait({connecting}, timeout=_CANCEL_SECONDS)
             if not connecting.done():

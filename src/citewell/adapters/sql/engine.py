@@ -15,6 +15,16 @@ TIMEOUT_SECONDS = 5.0
 BEGIN = "citewell_begin"
 """Execution option: the statement that begins a transaction in SQLite; None for none."""
 
+_POOL_SIZE = 5  # and as many again while they are needed: a server has two pools, and PostgreSQL takes 100 in all
+
+# PgBouncer may give each transaction another connection: a statement is prepared and used within one, and has no name
+# that the next one could stumble over. Names of our own would pile up in the server.
+_FOR_POOLERS: dict[str, object] = {
+    "statement_cache_size": 0,
+    "prepared_statement_cache_size": 0,
+    "prepared_statement_name_func": lambda: "",
+}
+
 _URL_HINT = "it must look like postgresql://user:password@host:5432/name; leave it out for SQLite in CITEWELL_HOME"
 
 
@@ -47,9 +57,12 @@ def make_engine(
     return create_async_engine(
         url,
         pool_pre_ping=True,
-        pool_timeout=timeout_seconds,
+        pool_timeout=0.8 * timeout_seconds,  # says so before whoever waits gives up
+        pool_size=_POOL_SIZE,
+        max_overflow=_POOL_SIZE,
         connect_args={
             **options,
+            **_FOR_POOLERS,
             "connection_class": AbruptlyClosed,
             "timeout": timeout_seconds,
             "command_timeout": statement_seconds,
@@ -93,8 +106,9 @@ def _postgresql(database_url: str) -> tuple[URL, dict[str, object]]:
     options: dict[str, object] = {}
     for ignored in ("channel_binding", "gssencmode", "connect_timeout"):  # asyncpg decides these by itself
         query.pop(ignored, None)
+    root_cert = query.pop("sslrootcert", None)
     if mode := query.pop("sslmode", None):
-        options["ssl"] = _ssl(mode, query.pop("sslrootcert", None))
+        options["ssl"] = _ssl(mode, root_cert)
     # Sent when a connection starts: Neon, for example, finds its endpoint in `options`.
     sent = {name: query.pop(name) for name in ("application_name", "options") if name in query}
     # Columns without a time zone, which other programs may have made, are in UTC.
@@ -106,9 +120,11 @@ def _postgresql(database_url: str) -> tuple[URL, dict[str, object]]:
 
 def _ssl(mode: str, root_cert: str | None) -> str | ssl.SSLContext:
     match mode:
-        case "disable" | "allow" | "prefer" | "require":
+        case "disable" | "allow" | "prefer":
             return mode
-        case "verify-ca" | "verify-full":
+        case "require" if root_cert is None:
+            return mode
+        case "require" | "verify-ca" | "verify-full":  # with a certificate, libpq's `require` verifies it, too
             try:
                 context = ssl.create_default_context(cafile=None if root_cert in (None, "system") else root_cert)
             except OSError as error:

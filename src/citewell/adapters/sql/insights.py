@@ -1,7 +1,7 @@
 """What authors learn about a project: unanswered questions, the last evaluation, and the last ingest runs."""
 
 import hashlib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unicodedata import normalize
 from uuid import UUID
@@ -17,6 +17,7 @@ _MAX_QUESTION_CHARACTERS = 1000  # nobody asks a longer question twice
 _IGNORED_AT_THE_ENDS = " \t\n?!.,;:…¿¡？！。؟\"'“”„«»()"
 _NEWEST_GAPS = (gaps.c.last_at.desc(), gaps.c.hash)
 _MAX_RUNS = 20  # in a project
+_SILENT = timedelta(minutes=1)
 _NEWEST_RUNS = (ingests.c.started_at.desc(), ingests.c.id)
 
 
@@ -99,9 +100,11 @@ class SqlIngests:
         self._database = database
 
     async def begin(self, run: IngestRun) -> None:
-        unfinished = update(ingests).where(ingests.c.outcome == "running").values(outcome="interrupted")
-        new = insert(ingests).values(id=run.id, project_id=run.project, started_at=run.started_at, **_progress(run))
         in_project = ingests.c.project_id == run.project
+        # Other projects may be written at the same time, by processes that report in time.
+        dead = in_project | (ingests.c.updated_at < run.started_at - _SILENT)
+        unfinished = update(ingests).where(ingests.c.outcome == "running", dead).values(outcome="interrupted")
+        new = insert(ingests).values(id=run.id, project_id=run.project, started_at=run.started_at, **_progress(run))
         too_old = select(ingests.c.id).where(in_project).order_by(*_NEWEST_RUNS).offset(_MAX_RUNS)
         async with self._database.writing() as connection:
             await connection.execute(unfinished)

@@ -8,13 +8,13 @@ import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 from sqlalchemy import (
     ColumnElement,
-    Delete,
     Insert,
     Select,
     Table,
@@ -27,23 +27,33 @@ from sqlalchemy import (
     text,
     true,
 )
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from citewell.adapters.sql import tables
 from citewell.adapters.sql.chunks import batches, surroundings, text_hash, to_chunk, to_row, trace
 from citewell.adapters.sql.database import Database, storable
-from citewell.adapters.sql.tables import INDEX_GENERATION
+from citewell.adapters.sql.queue import guard, several_write
+from citewell.adapters.sql.tables import generation_of
 from citewell.models import Chunk, Document, DocumentSummary, KnownDocument, Project, Surroundings, Trace
 from citewell.ports import Embedding
 from citewell.similarity_scale import SimilarityScale
 
 _SCALE = "similarity_scale of "  # and the model
+_EMBEDDINGS_LEFT = "unused_embeddings"
 
 
 class SqlLibrary:
-    """Implements Library, LibraryWriter, Audit and VectorCache."""
+    """Implements Library, LibraryWriter, Audit and VectorCache.
 
-    def __init__(self, database: Database) -> None:
+    With `project`, what is staged, committed and listed in `chunks` is of this project alone, and so is the index
+    generation: several projects can then be written at the same time. With `engine`, projects have their generations
+    in this engine.
+    """
+
+    def __init__(self, database: Database, *, project: UUID | None = None, engine: str | None = None) -> None:
         self._database = database
+        self._project = project
+        self._engine = engine
 
     async def documents(self, project: Project) -> list[DocumentSummary]:
         chunk_count = select(func.count()).where(tables.chunks.c.document_id == tables.documents.c.id).scalar_subquery()
@@ -131,7 +141,10 @@ class SqlLibrary:
                 }
             )
             chunk_rows.extend(to_row(chunk) for chunk in document_chunks)
+        text_rows.sort(key=itemgetter("hash"))  # two writers that wait for each other's texts would wait forever
         async with self._database.writing() as connection:
+            if self._database.dialect == "postgresql":
+                await guard(connection, shared=True)  # a text may be there already, and must not be deleted now
             project_row = self._database.insert(tables.projects).values(
                 id=project.id, name=project.name, created_at=now
             )
@@ -146,20 +159,57 @@ class SqlLibrary:
 
     async def commit(self, *, remove: Collection[UUID], generation: int) -> None:
         async with self._database.writing() as connection:
-            replaced = select(tables.staged_documents.c.id)
+            replaced = select(tables.staged_documents.c.id).where(self._staged_documents())
             removals: list[Select[tuple[UUID]] | Sequence[UUID]] = [replaced, *batches(remove)]
             for removed in removals:
                 await connection.execute(self._record_past_chunks(removed))
                 await connection.execute(delete(tables.chunks).where(tables.chunks.c.document_id.in_(removed)))
                 await connection.execute(delete(tables.documents).where(tables.documents.c.id.in_(removed)))
-            returned = select(tables.staged_chunks.c.id)
+            returned = select(tables.staged_chunks.c.id).where(self._staged_chunks())
             await connection.execute(delete(tables.past_chunks).where(tables.past_chunks.c.id.in_(returned)))
-            for table, staged in ((tables.documents, tables.staged_documents), (tables.chunks, tables.staged_chunks)):
-                await connection.execute(insert(table).from_select(list(table.c.keys()), select(staged)))
-                await connection.execute(delete(staged))
-            for unused_rows in _delete_unused():
-                await connection.execute(unused_rows)
-            await connection.execute(self._set_fact(INDEX_GENERATION, str(generation)))
+            for table, staged, where in (
+                (tables.chunks, tables.staged_chunks, self._staged_chunks()),
+                (tables.documents, tables.staged_documents, self._staged_documents()),
+            ):
+                await connection.execute(insert(table).from_select(list(table.c.keys()), select(staged).where(where)))
+                await connection.execute(delete(staged).where(where))
+            await self._delete_unused(connection)
+            await connection.execute(self._set_fact(generation_of(self._project, self._engine), str(generation)))
+            await connection.execute(delete(tables.facts).where(self._outdated_generations()))
+
+    async def set_generations(self, generations: Mapping[UUID | None, int | None]) -> None:
+        async with self._database.writing() as connection:
+            for project, generation in generations.items():
+                name = generation_of(project, self._engine)
+                removed = delete(tables.facts).where(tables.facts.c.name == name)
+                await connection.execute(removed if generation is None else self._set_fact(name, str(generation)))
+
+    def _outdated_generations(self) -> ColumnElement[bool]:
+        """The facts of engines that this change did not reach: an index that was moved may still be there as it was."""
+        name, together = tables.facts.c.name, generation_of(None)
+        if self._project is None:
+            return name.startswith(f"{together} of ")
+        of_project = name.startswith(generation_of(self._project))
+        return (name == together) | (of_project & (name != generation_of(self._project, self._engine)))
+
+    async def _delete_unused(self, connection: AsyncConnection) -> None:
+        """Delete texts and embeddings that no document has any more.
+
+        Another process may have read embeddings, or stored some, for documents that it has not staged yet. Then they
+        stay until the last process that writes is done.
+        """
+        if self._database.dialect == "postgresql":
+            await guard(connection)
+            if await several_write(connection):
+                await connection.execute(delete(tables.texts).where(_UNUSED_TEXT))
+                await connection.execute(self._set_fact(_EMBEDDINGS_LEFT, "yes"))
+                return
+        await _delete_unused(connection)
+
+    async def clean_up(self, connection: AsyncConnection) -> None:
+        """Delete embeddings that were left because several processes were writing; now none is."""
+        if await connection.scalar(select(tables.facts.c.value).where(tables.facts.c.name == _EMBEDDINGS_LEFT)):
+            await _delete_unused(connection)
 
     def _set_fact(self, name: str, value: str) -> Insert:
         fact = self._database.insert(tables.facts).values(name=name, value=value)
@@ -188,8 +238,15 @@ class SqlLibrary:
 
     async def discard(self) -> None:
         async with self._database.writing() as connection:
-            await connection.execute(delete(tables.staged_chunks))
-            await connection.execute(delete(tables.staged_documents))
+            await connection.execute(delete(tables.staged_chunks).where(self._staged_chunks()))
+            await connection.execute(delete(tables.staged_documents).where(self._staged_documents()))
+
+    def _staged_documents(self) -> ColumnElement[bool]:
+        return true() if self._project is None else tables.staged_documents.c.project_id == self._project
+
+    def _staged_chunks(self) -> ColumnElement[bool]:
+        documents = select(tables.staged_documents.c.id).where(self._staged_documents())
+        return true() if self._project is None else tables.staged_chunks.c.document_id.in_(documents)
 
     async def audit(self) -> list[str]:
         async with self._database.reading() as connection:
@@ -212,8 +269,10 @@ class SqlLibrary:
             for statement in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
                 await connection.execute(text(statement))
 
-    async def generation(self) -> int | None:
-        value = await self._fact(INDEX_GENERATION)
+    async def generation(self, project: UUID | None = None) -> int | None:
+        value = await self._fact(generation_of(project or self._project, self._engine))
+        if value is None and self._project is None and project is not None:
+            value = await self._fact(generation_of(None))
         return None if value is None else int(value)
 
     async def trace(self, project: UUID, ids: Sequence[str]) -> dict[str, Trace]:
@@ -245,7 +304,7 @@ class SqlLibrary:
                 "spans": json.dumps(embedding.spans),
                 "vectors": embedding.vectors.astype("<f4").tobytes(),
             }
-            for key, embedding in embeddings.items()
+            for key, embedding in sorted(embeddings.items())  # in one order, as texts are
         ]
         if rows:
             async with self._database.writing() as connection:
@@ -263,7 +322,10 @@ class SqlLibrary:
         """In the order of project and path, so that an index is built in the same order on every database."""
         documents = tables.documents
         async with self._database.reading() as connection:
-            rows = (await connection.execute(select(documents.c.id, documents.c.project_id, documents.c.path))).all()
+            query = select(documents.c.id, documents.c.project_id, documents.c.path)
+            if self._project is not None:
+                query = query.where(documents.c.project_id == self._project)
+            rows = (await connection.execute(query)).all()
         return [row.id for row in sorted(rows, key=lambda row: (row.project_id, row.path))]
 
 
@@ -274,9 +336,10 @@ def _with_text(document_id: UUID) -> Select[Any]:
     )
 
 
-def _delete_unused() -> list[Delete]:
-    """Statements that delete texts and embeddings which no document has any more."""
-    return [delete(tables.texts).where(_UNUSED_TEXT), delete(tables.embeddings).where(_UNUSED_EMBEDDING)]
+async def _delete_unused(connection: AsyncConnection) -> None:
+    await connection.execute(delete(tables.texts).where(_UNUSED_TEXT))
+    await connection.execute(delete(tables.embeddings).where(_UNUSED_EMBEDDING))
+    await connection.execute(delete(tables.facts).where(tables.facts.c.name == _EMBEDDINGS_LEFT))
 
 
 _UNUSED_TEXT = ~exists().where(tables.documents.c.text_hash == tables.texts.c.hash) & ~exists().where(

@@ -10,7 +10,9 @@ from citewell.adapters.sql.database import Database, storable
 from citewell.adapters.sql.tables import (
     conversations,
     evaluations,
+    facts,
     gaps,
+    generation_of,
     ingests,
     keys,
     past_chunks,
@@ -62,6 +64,7 @@ class SqlProjects:
             await connection.execute(open_keys.values(revoked_at=datetime.now(UTC)))
             for table in (sessions, uploads, past_chunks, gaps, ingests, evaluations):
                 await connection.execute(delete(table).where(table.c.project_id == project_id))
+            await connection.execute(delete(facts).where(facts.c.name.startswith(generation_of(project_id))))
             await connection.execute(delete(projects).where(projects.c.id == project_id))
 
     async def _select(self, query: Select[Any]) -> list[tuple[Project, datetime]]:

@@ -18,7 +18,7 @@ from citewell.errors import DatabaseUnusable
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest revision in `migrations/versions`; it has the tables of `tables.py`."""
 
 _BEFORE_ALEMBIC = "0001"  # revision of a database that has tables but no revision number
@@ -101,8 +101,8 @@ def has_documents(connection: Connection) -> bool:
     """Whether an ingest was ever committed to the database."""
     if tables.facts.name not in _existing(connection):
         return False
-    generation = select(tables.facts.c.value).where(tables.facts.c.name == tables.INDEX_GENERATION)
-    return connection.scalar(generation) is not None
+    generations = select(tables.facts.c.value).where(tables.facts.c.name.startswith(tables.INDEX_GENERATION))
+    return connection.scalar(generations.limit(1)) is not None
 
 
 def upgrade_to_head(connection: Connection) -> None:

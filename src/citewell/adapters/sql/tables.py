@@ -33,7 +33,20 @@ from citewell.models import DEFAULT_PROJECT, Project
 tables = MetaData()
 
 INDEX_GENERATION = "index_generation"
-"""The fact that names the index generation of the library; missing before the first ingest."""
+"""The fact that names the index generation of the library; missing before the first ingest.
+
+Where each project has its own: see `generation_of`.
+"""
+
+
+def generation_of(project: UUID | None, engine: str | None = None) -> str:
+    """The fact that names the index generation of a project, or with None of all together.
+
+    With `engine`, of a project in an engine beside others: while an index is moved, several have one.
+    """
+    if project is None:
+        return INDEX_GENERATION
+    return f"{INDEX_GENERATION} of {project}" + (f" in {engine}" if engine else "")
 
 
 class Utc(TypeDecorator[datetime]):
@@ -236,4 +249,13 @@ evaluations = Table(
     Column("at", Utc, nullable=False),
     Column("questions", Integer, nullable=False),
     Column("scores", _Json, nullable=False),
+)
+# Who may write to a project, or to everything: see `queue/leases.py`. Empty in SQLite.
+leases = Table(
+    "leases",
+    tables,
+    Column("name", String, primary_key=True),
+    Column("holder", Uuid, nullable=False),
+    Column("place", String, nullable=False),
+    Column("expires_at", Utc, nullable=False),
 )

@@ -18,6 +18,7 @@ from citewell.errors import ModelError
 from citewell.models import Passage
 from citewell.ports import ReadableWindow, Reader
 from citewell.text import unit_text
+from citewell.tracing import span
 
 _log = logging.getLogger("citewell.answer")
 
@@ -76,7 +77,8 @@ async def read_passages(question: QuotableQuestion, retrieval: Retrieval, reader
     if reader is None or not read or topic_confidence < CONFIDENCE_BANDS["refuse"]:
         return Reading(retrieval, first, topic_confidence)
     try:
-        candidates = await read_candidates(text, candidates, passages, reader)
+        with span("read"):
+            candidates = await read_candidates(text, candidates, passages, reader)
     except ModelError as error:
         _log.warning("quoting without a reader: %s", error)
         return Reading(retrieval, first, topic_confidence)

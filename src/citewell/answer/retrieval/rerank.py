@@ -20,6 +20,7 @@ from citewell.errors import RerankerUnavailable, SettingsError
 from citewell.models import Passage
 from citewell.ports import Reranker
 from citewell.text import ENGLISH, bm25_weight, detect_language, mostly_non_latin, stems
+from citewell.tracing import span
 
 _log = logging.getLogger("citewell.answer")
 
@@ -127,7 +128,8 @@ async def rerank_passages(
 ) -> tuple[Passage, ...]:
     """The passages, best first. Logs a warning and ranks locally where the reranker fails."""
     try:
-        scores = await reranker.rerank(question, passages, weights=weights)
+        with span("rerank", {"citewell.reranker": reranker.model, "citewell.passages": len(passages)}):
+            scores = await reranker.rerank(question, passages, weights=weights)
     except (RerankerUnavailable, SettingsError) as error:
         level = logging.WARNING if isinstance(error, RerankerUnavailable) else logging.ERROR
         _log.log(level, "answering in the local order: %s", error, extra={"reranker": reranker.model})

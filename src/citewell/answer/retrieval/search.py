@@ -16,6 +16,7 @@ from citewell.answer.retrieval.spelling import correct_spelling, misspelt_words,
 from citewell.errors import EmptyKnowledgeBase
 from citewell.models import NO_FILTERS, Filters, Passage
 from citewell.text import keywords, stem
+from citewell.tracing import span
 
 CANDIDATES = 40
 """Passages ranked for every question; those beyond top_k show how far the first ones stand out."""
@@ -53,9 +54,10 @@ async def retrieve_passages(
     With a `selection`, only its parts: the index is not searched. Else those of the index that pass the `filters`;
     `hint` is the text the reader looks at, which may decide which of them comes first.
     """
-    if selection:
-        return await retrieve_from_selection(question, selection, engines=engines, limit=limit)
-    return await retrieve(question, project=project, engines=engines, limit=limit, filters=filters, hint=hint)
+    with span("retrieve"):
+        if selection:
+            return await retrieve_from_selection(question, selection, engines=engines, limit=limit)
+        return await retrieve(question, project=project, engines=engines, limit=limit, filters=filters, hint=hint)
 
 
 async def retrieve(

@@ -23,6 +23,7 @@ from citewell.answer.writing.tool_calls import ToolCallFilter
 from citewell.answer.writing.unit_kind import AsideFilter, UnitKind, is_row, is_table_rule, unit_kind
 from citewell.answer.writing.unit_stream import Unit, UnitStream
 from citewell.models import Cite, Passage, Piece, Segment
+from citewell.tracing import span
 
 # To some renderers, a lone "\r" ends a line.
 _CONTROL_CHARACTERS = str.maketrans({CITATION_PLACEHOLDER: "\ufffd", HIDDEN: "\ufffd", "\r": None})
@@ -128,7 +129,11 @@ class Pipeline:
         pending, is_code = self._pending, self._is_code
         self._pending, self._is_code = [], False
         for parts in [pending] if is_code or is_whole else split_sentences(pending):
-            yield self._check_claim(parts, is_code=is_code)
+            with span("check") as checking:
+                unit = self._check_claim(parts, is_code=is_code)
+                verdict = unit.segment.support.verdict if unit.segment.support else "no claim"
+                checking.set({"citewell.unit": unit.kind, "citewell.verdict": verdict})
+            yield unit
 
     def _check_claim(self, unchecked: Sequence[str | Passage], *, is_code: bool) -> CheckedUnit:
         """The parts as a checked unit; a claim without support is attributed to a passage that says it."""

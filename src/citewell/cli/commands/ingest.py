@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from citewell.cli.options import command, json_option, project_option
+from citewell.cli.output import Progress
 from citewell.errors import SettingsError
 from citewell.models import IngestResult, Preview, Project, SkippedFile
 
@@ -150,8 +151,13 @@ class _IngestJob:
         from citewell import wiring
         from citewell.ingest import flow
 
-        with _Progress("files", quiet=quiet) as file_progress, _Progress("chunks", quiet=quiet) as chunk_progress:
-            async with wiring.open_for_ingest(settings, wait=wait, on_wait=_print_waiting, rebuild=rebuild) as engines:
+        with (
+            Progress("Ingesting", unit="files", quiet=quiet) as file_progress,
+            Progress("Embedding", unit="chunks", quiet=quiet) as chunk_progress,
+        ):
+            async with wiring.open_for_ingest(
+                settings, project=self._project.id, wait=wait, on_wait=_print_waiting, rebuild=rebuild
+            ) as engines:
                 result = await flow.ingest(
                     self.paths,
                     project=self._project,
@@ -170,7 +176,7 @@ class _IngestJob:
         from citewell import wiring
         from citewell.ingest.preview import preview
 
-        async with wiring.open_for_preview(settings, rebuild=rebuild) as engines:
+        async with wiring.open_for_preview(settings, project=self._project.id, rebuild=rebuild) as engines:
             return await preview(
                 self.paths,
                 project=self._project,
@@ -226,36 +232,6 @@ def _preview_text(preview: Preview) -> str:
         "Nothing was changed.",
     ]
     return "\n".join(lines)
-
-
-class _Progress:
-    """A progress bar on a terminal; elsewhere a line for every 10 %."""
-
-    def __init__(self, unit: str, *, quiet: bool) -> None:
-        self._unit = unit
-        self._quiet = quiet
-        self._terminal = sys.stderr.isatty()
-        self._bar: Any = None
-        self._last_tenth = -1
-
-    def __enter__(self) -> "_Progress":
-        return self
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._quiet or not total:
-            return
-        if self._terminal:
-            if self._bar is None:
-                label = "Ingesting" if self._unit == "files" else "Embedding"
-                self._bar = click.progressbar(length=total, label=label, file=sys.stderr)
-            self._bar.update(done - self._bar.pos)
-        elif (tenth := done * 10 // total) > self._last_tenth:
-            self._last_tenth = tenth
-            click.echo(f"{done} of {total} {self._unit}", err=True)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.render_finish()
 
 
 def _result_json(result: IngestResult) -> dict[str, object]:

@@ -27,7 +27,7 @@ class Suggestions:
 
     async def get(self, project: Project, resources: AnswerResources) -> list[str]:
         """The questions; none where they are not ready in time: a page should not wait for them."""
-        generation = await resources.library.generation()
+        generation = await resources.library.generation(project.id)
         cached_generation, task = self._cache.get(project.id, (None, None))
         if task is None or cached_generation != generation:
             task = self._start(project, generation, resources)

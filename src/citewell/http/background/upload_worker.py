@@ -24,7 +24,7 @@ _TERMINATE_SECONDS = 5.0
 
 
 class UploadWorker:
-    """Starts `citewell worker`, and restarts it with growing pauses while it fails."""
+    """Starts `citewell worker`, and restarts it with growing pauses while it fails; none if the settings want none."""
 
     def __init__(self, settings: Settings, uploads: Uploads) -> None:
         self._settings = settings
@@ -85,7 +85,7 @@ class UploadWorker:
 
     async def _run(self) -> bool:
         """Run the worker until it ends; True where it succeeded or had nothing to do."""
-        if not any(upload.status != "FAILED" for upload in await self._uploads.uploads()):
+        if not self._settings.worker or not await self._uploads.waiting():
             return True
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "citewell", "worker", "--linger", _LINGER_SECONDS),

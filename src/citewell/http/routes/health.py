@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -15,7 +15,7 @@ from citewell.errors import CitewellError, EmptyKnowledgeBase
 from citewell.http.route import OPEN, GuardedRoute
 from citewell.http.state import state_of
 from citewell.models import DEFAULT_PROJECT, Project
-from citewell.ports import Index, Library, Writer
+from citewell.ports import Index, Library, ReportsDetails, Writer
 from citewell.schemas.health import Condition, Health, Ready, ServiceHealth
 
 router = APIRouter(tags=["operating"], route_class=GuardedRoute)
@@ -58,7 +58,7 @@ async def _services(request: Request) -> list[ServiceHealth]:
     llm = asyncio.create_task(_probe_llm(engines.writer))
     services = await asyncio.gather(
         _probe("vector_store", _check_index(engines.index, project)),
-        _probe("database", _check_database(answers.library, state.settings.home)),
+        _probe("database", _check_database((answers.library, state.stores.library), state.settings.home)),
         _probe("embedder", engines.embedder.embed_query("health")),
     )
     return [*services, await llm]
@@ -76,16 +76,19 @@ class _Degraded(Exception):
     """A service answers, but not as well as it should."""
 
 
-async def _check_index(index: Index, project: UUID) -> None:
+async def _check_index(index: Index, project: UUID) -> dict[str, str | int] | None:
+    """What the engine reports of itself."""
     total, _ = await index.frequencies(project, [])
     if problem := index.problem():
         raise _Degraded(f"an older version of the index answers: {problem}")
     if not total:
         raise EmptyKnowledgeBase("nothing has been ingested yet; run `citewell ingest PATH`")
+    return dict(await index.details()) if isinstance(index, ReportsDetails) else None
 
 
-async def _check_database(library: Library, home: Path) -> None:
-    await library.generation()
+async def _check_database(libraries: Sequence[Library], home: Path) -> None:
+    """Each of them has connections of its own, and may have run out of them."""
+    await asyncio.gather(*(library.generation() for library in libraries))
     try:
         free_bytes = (await asyncio.to_thread(shutil.disk_usage, home)).free
     except FileNotFoundError:
@@ -95,11 +98,14 @@ async def _check_database(library: Library, home: Path) -> None:
 
 
 async def _probe(name: str, call: Awaitable[object]) -> ServiceHealth:
+    """The health of a service; if its check gives a dictionary, those are its details."""
     started_at = perf_counter()
+    details: dict[str, str | int] | None = None
     status: Condition = "healthy"
     error_message: str | None = None
     try:
-        await asyncio.wait_for(call, TIMEOUT_SECONDS)
+        result = await asyncio.wait_for(call, TIMEOUT_SECONDS)
+        details = result if isinstance(result, dict) else None
     except (EmptyKnowledgeBase, _Degraded) as error:
         status, error_message = "degraded", str(error)
     except TimeoutError:
@@ -107,4 +113,4 @@ async def _probe(name: str, call: Awaitable[object]) -> ServiceHealth:
     except CitewellError as error:
         status, error_message = "unavailable", str(error)
     latency_ms = round((perf_counter() - started_at) * 1000, 1)
-    return ServiceHealth(name=name, status=status, latency_ms=latency_ms, error=error_message)
+    return ServiceHealth(name=name, status=status, latency_ms=latency_ms, error=error_message, details=details)

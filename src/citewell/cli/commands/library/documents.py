@@ -104,7 +104,7 @@ async def delete_documents(names: tuple[str, ...], project: str, server: Server 
                 wait = "" if done else ", as soon as the running ingest ends"
                 click.echo(f"deleted {document.filename} ({document.chunkCount} chunks){wait}")
         return
-    async with wiring.open_for_ingest(read_settings(), wait=True, on_wait=lambda: None) as engines:
+    async with wiring.open_for_ingest(read_settings(), project=target.id, wait=True, on_wait=lambda: None) as engines:
         stored = await engines.library.documents(target)
         deleted = [_find_document(name, stored) for name in names]
         await remove_documents([summary.id for summary in deleted], engines=engines)

@@ -97,7 +97,7 @@ async def _delete(project: Project, server: Server | None) -> bool:
             return await client.delete_project(project.id)
     settings = read_settings()
     async with (
-        wiring.open_for_ingest(settings, wait=True, on_wait=_print_waiting) as engines,
+        wiring.open_for_ingest(settings, project=project.id, wait=True, on_wait=_print_waiting) as engines,
         wiring.open_stores(settings) as stores,
     ):
         await remove_project(project, projects=stores.projects, engines=engines)

@@ -1,1 +1,1 @@
-"""Commands that check, save and restore a home folder."""
+"""Commands that check, save, restore and move what a home folder holds."""

@@ -35,7 +35,7 @@ async def restore(file: Path, force: bool, no_wait: bool) -> None:
         async with open_copy() as engines:
             generation = await build_index(engines)
         kept = staged.put_in_place()
-        engines.index_builder.publish(generation)
+        await engines.index_builder.publish(generation)
     click.echo(f"Restored to {settings.home}.")
     if kept:
         click.echo(f"The old database is kept as {kept}; delete it when you no longer need it.")

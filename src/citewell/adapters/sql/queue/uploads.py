@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, delete, select, update
+from sqlalchemy import ColumnElement, Row, Select, delete, func, select, true, update
 
 from citewell.adapters.sql.database import Database, storable
 from citewell.adapters.sql.tables import projects, uploads
@@ -44,18 +44,23 @@ class SqlUploads:
             await connection.execute(project.on_conflict_do_nothing())
             await connection.execute(new)
 
-    async def claim(self) -> tuple[Upload, bytes] | None:
+    async def waiting(self) -> list[UUID]:
+        unfinished = select(uploads.c.project_id).where(uploads.c.status != "FAILED").group_by(uploads.c.project_id)
+        async with self._database.reading() as connection:
+            return list(await connection.scalars(unfinished.order_by(func.min(uploads.c.created_at))))
+
+    async def claim(self, project: UUID | None = None, *, only_new: bool = False) -> tuple[Upload, bytes] | None:
         # SQLite has no row locks and needs none: there, one connection writes at a time.
         oldest = (
             select(uploads.c.id)
-            .where(uploads.c.status == "PENDING")
+            .where(uploads.c.status == "PENDING", _of(project))
             .order_by(*_OLDEST_FIRST)
             .limit(1)
             .with_for_update(skip_locked=True)
         )
         claim = (
             update(uploads)
-            .where(uploads.c.id == oldest.scalar_subquery())
+            .where(uploads.c.id == oldest.scalar_subquery(), _is_new() if only_new else true())
             .values(status="PROCESSING", attempts=uploads.c.attempts + 1)
             .returning(uploads)
         )
@@ -66,8 +71,8 @@ class SqlUploads:
             name = await connection.scalar(select(projects.c.name).where(projects.c.id == row.project_id))
         return _upload(row, name or ""), row.content
 
-    async def resume(self) -> None:
-        in_progress = update(uploads).where(uploads.c.status == "PROCESSING")
+    async def resume(self, project: UUID | None = None) -> None:
+        in_progress = update(uploads).where(uploads.c.status == "PROCESSING", _of(project))
         async with self._database.writing() as connection:
             await connection.execute(in_progress.values(status="PENDING"))
 
@@ -86,10 +91,9 @@ class SqlUploads:
         query: Select[Any] = (
             select(*_WITHOUT_CONTENT, projects.c.name.label("project_name"))
             .join(projects, projects.c.id == uploads.c.project_id)
+            .where(_of(project))
             .order_by(*_OLDEST_FIRST)
         )
-        if project is not None:
-            query = query.where(uploads.c.project_id == project)
         async with self._database.reading() as connection:
             return [_upload(row, row.project_name) for row in await connection.execute(query)]
 
@@ -99,6 +103,14 @@ class SqlUploads:
         )
         async with self._database.writing() as connection:
             return (await connection.execute(waiting)).rowcount == 1
+
+
+def _is_new() -> ColumnElement[bool]:
+    return (uploads.c.kind == "ingest") & (uploads.c.attempts == 0)
+
+
+def _of(project: UUID | None) -> ColumnElement[bool]:
+    return true() if project is None else uploads.c.project_id == project
 
 
 def _upload(row: Row[Any], project: str) -> Upload:

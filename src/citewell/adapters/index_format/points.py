@@ -1,23 +1,51 @@
-"""Converts between chunks and points of the index: payload, BM25 term weights, window scores. Knows no engine."""
+"""Converts between chunks and points of an index: payload, BM25 term weights, window scores. Knows no engine."""
 
 import struct
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from typing import Any, TypeAlias
 from urllib.parse import quote, urlsplit
-from uuid import UUID
+from uuid import UUID, uuid5
 from zlib import crc32
 
 import numpy as np
 
-from citewell.models import Chunk, Passage, Vector, Window
-from citewell.ports import Entry
+from citewell.errors import StoreUnavailable
+from citewell.models import Chunk, Matrix, Passage, Vector, Window
+from citewell.ports import Embedding, Entry
 from citewell.similarity_scale import SimilarityScale
-from citewell.text import bm25_weight, content_words, detect_language, keywords, stems
+from citewell.text import bm25_weight, content_words, detect_language, keywords, sentence_stems, stems
 
 SparseTerms: TypeAlias = tuple[list[int], list[float]]
 """Dimensions of a sparse vector, and their values."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPoint:
+    """A chunk as every engine stores it: the vectors of its windows, its BM25 terms, and its payload."""
+
+    id: UUID
+    vectors: Matrix
+    terms: SparseTerms
+    payload: dict[str, Any]
+
+
+def to_point(entry: Entry, *, dimensions: int) -> IndexPoint:
+    """The point of a chunk; raises StoreUnavailable for vectors that no engine should get."""
+    vectors, chunk = entry.embedding.vectors, entry.chunk
+    # Engines accept NaN, and some keep half of a batch that they refuse.
+    if vectors.ndim != 2 or vectors.shape[1] != dimensions or not np.isfinite(vectors).all():
+        raise StoreUnavailable(f"{chunk.source}: the embedder gave vectors that cannot be stored ({vectors.shape})")
+    language = detect_language(chunk.text)
+    text_stems = sentence_stems(chunk.text, language)
+    return IndexPoint(
+        id=uuid5(entry.project, chunk.id),
+        vectors=vectors,
+        terms=_chunk_terms(text_stems, stems(chunk.label, language)),
+        payload=_to_payload(entry, text_stems),
+    )
 
 
 def _matchable_urls(chunk: Chunk) -> list[str]:
@@ -33,38 +61,38 @@ def normalize_url(url: str) -> str:
     return quote(url, safe="/:?#[]@!$&'()*+,;=%~")
 
 
-def chunk_terms(text_stems: Sequence[Sequence[str]], label_stems: Sequence[str]) -> SparseTerms:
+def _chunk_terms(text_stems: Sequence[Sequence[str]], label_stems: Sequence[str]) -> SparseTerms:
     """A chunk's BM25 term weights without IDF, which the engine adds; title and headings count twice."""
     counts = Counter(stem for sentence in text_stems for stem in sentence)
     for stem in label_stems:
         counts[stem] += 2
     length = counts.total()
-    weights = {_dimension(stem): bm25_weight(count, length) for stem, count in counts.items()}
+    weights = {term_of(stem): bm25_weight(count, length) for stem, count in counts.items()}
     return list(weights), list(weights.values())
 
 
 def query_terms(question: str) -> SparseTerms:
     """The stems of a question's words, each with weight 1."""
     content_stems = stems(" ".join(content_words(question)), detect_language(question))
-    dimensions = sorted({_dimension(stem) for stem in [*keywords(question), *content_stems]})
+    dimensions = sorted({term_of(stem) for stem in [*keywords(question), *content_stems]})
     return dimensions, [1.0] * len(dimensions)
 
 
-def _dimension(stem: str) -> int:
+def term_of(stem: str) -> int:
     """The dimension of a stem in the sparse vector; a few in a hundred thousand collide, which does no harm."""
     return crc32(stem.encode("utf-8", "surrogatepass"))
 
 
-def to_payload(entry: Entry, text_stems: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _to_payload(entry: Entry, text_stems: Sequence[Sequence[str]]) -> dict[str, Any]:
     """What the index stores of a chunk beside its vectors; `to_passages` reads it back."""
     chunk = entry.chunk
     return {
-        "project": str(entry.project),
-        "document": str(chunk.document_id),
-        "id": chunk.id,
+        "project_id": str(entry.project),
+        "document_id": str(chunk.document_id),
+        "chunk_id": chunk.id,
         "content_hash": chunk.content_hash,
-        "index": chunk.index,
-        "source": chunk.source,
+        "chunk_index": chunk.index,
+        "filename": chunk.source,
         "chapter": chunk.chapter,
         "section": chunk.section,
         "headings": list(chunk.headings),
@@ -72,8 +100,8 @@ def to_payload(entry: Entry, text_stems: Sequence[Sequence[str]]) -> dict[str, A
         "words": "\n".join(map(" ".join, text_stems)),
         "place": [chunk.start, chunk.end, chunk.first_line, chunk.last_line],
         "page": chunk.page,
-        "url": chunk.url,
-        "addresses": _matchable_urls(chunk),
+        "source_url": chunk.url,
+        "matchable_urls": _matchable_urls(chunk),
         "windows": [list(span) for span in entry.embedding.spans],
     }
 
@@ -104,16 +132,21 @@ def to_passages(
     )
 
 
-def _to_passage(payload: dict[str, Any], similarities: list[float], *, mean_score: float, cosine: float) -> Passage:
+def to_entry(payload: dict[str, Any], vectors: Sequence[Sequence[float]]) -> Entry:
+    """The chunk of a point with its embedding: what `to_point` was given."""
+    spans = tuple((start, end) for start, end in payload["windows"])
+    embedding = Embedding(np.array(vectors, dtype=np.float32), spans)
+    return Entry(UUID(payload["project_id"]), _to_chunk(payload), embedding)
+
+
+def _to_chunk(payload: dict[str, Any]) -> Chunk:
     start, end, first_line, last_line = payload["place"]
-    spans = payload["windows"]
-    windows = tuple(Window(first, last, score) for (first, last), score in zip(spans, similarities, strict=True))
-    chunk = Chunk(
-        id=payload["id"],
-        document_id=UUID(payload["document"]),
+    return Chunk(
+        id=payload["chunk_id"],
+        document_id=UUID(payload["document_id"]),
         content_hash=payload["content_hash"],
-        index=payload["index"],
-        source=payload["source"],
+        index=payload["chunk_index"],
+        source=payload["filename"],
         chapter=payload["chapter"],
         section=payload["section"],
         headings=tuple(payload["headings"]),
@@ -123,8 +156,13 @@ def _to_passage(payload: dict[str, Any], similarities: list[float], *, mean_scor
         first_line=first_line,
         last_line=last_line,
         page=payload["page"],
-        url=payload["url"],
+        url=payload["source_url"],
     )
+
+
+def _to_passage(payload: dict[str, Any], similarities: list[float], *, mean_score: float, cosine: float) -> Passage:
+    spans = payload["windows"]
+    windows = tuple(Window(first, last, score) for (first, last), score in zip(spans, similarities, strict=True))
     text_stems = tuple(tuple(line.split(" ")) for line in payload["words"].split("\n"))
     best = max(similarities)
-    return Passage(chunk, best, windows, mean_score=mean_score, cosine=cosine, sentence_stems=text_stems)
+    return Passage(_to_chunk(payload), best, windows, mean_score=mean_score, cosine=cosine, sentence_stems=text_stems)
