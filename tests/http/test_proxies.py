@@ -176,8 +176,12 @@ def test_a_large_file_reaches_the_server_and_one_above_the_limit_does_not(
         read = proxy.client.post(UPLOADS, files={"file": ("a.exe", b"a" * 5_000_000)})
         assert (read.status_code, read.json()["error_code"]) == (415, "UNSUPPORTED_MEDIA")
         refused = proxy.client.post(UPLOADS, files={"file": ("a.md", b"a" * (limit + 200_000))})
-        assert refused.status_code in (413, 502)  # Caddy 2.6 takes the end of the body for a fault of the server
-        assert "error_code" not in refused.text
+        # Caddy passes the head of the request on, so the server may refuse it first, by its declared length; or Caddy
+        # 2.6 takes the end of the body for a fault of the server.
+        assert refused.status_code in (413, 502)
+        listed = proxy.client.get(UPLOADS)
+        assert listed.status_code == 200
+        assert "a.md" not in listed.text
 
 
 def test_a_trace_begins_at_the_proxy(
